@@ -391,7 +391,6 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             shown,
             fresh_ids=frozenset(request.fresh_ids),
             operation=request.operation,
-            now=request.now,
             learning=self._learning.get(request.scope.namespace),
         )
         plan = with_reinforcements(

@@ -46,7 +46,7 @@ from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.statements.corrections import is_wrong
-from engram.language.text import BARE_WORDS, SMALL_WORDS, fold, plain, stem
+from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
@@ -453,8 +453,7 @@ def open_promises(known: Iterable[SemanticMemory]) -> Iterator[PromiseView]:
     """Promises that are known, each in the letters in which it was told."""
     for one in known:
         if one.slot is not None:
-            at = one.content.casefold().rfind(one.slot.object)
-            words = one.content[at : at + len(one.slot.object)] if at >= 0 else one.slot.object
+            words = as_spelled(one.slot.object, one.content)
             yield PromiseView(subject=one.slot.subject, object=words, said_at=one.known_at)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import structlog
@@ -284,7 +283,6 @@ class LinkingAgent:
         *,
         fresh_ids: Set[str],
         operation: str,
-        now: datetime,
         learning: LearningRules | None = None,
     ) -> LinkOutput:
         """The links among these memories, and what the pass means for each, as a plan.
@@ -293,7 +291,6 @@ class LinkingAgent:
             memories: What is looked at, bounded by the caller.
             fresh_ids: Those stored since the last pass; they are linked, not counted.
             operation: Names the pass, so that repeating it counts once.
-            now: The present.
             learning: What the namespace asks for.
 
         Raises:

@@ -244,14 +244,12 @@ class PlanWriter:
             types=None if edges else _SEMANTIC,
         )
         refused = (*refused, *change.filled.values())
-        await self._take_apart(scope, refused, derived)
+        await self._take_apart(scope, refused)
         lost = frozenset(ends - there.keys()) | updated.missing
         made = change.made - {(frozenset(_ends(x)), x.kind) for x in change.filled.values()}
         return _Changed(updated.changed & change.amended, len(made), len(refused), lost)
 
-    async def _take_apart(
-        self, scope: Scope, refused: tuple[LinkGraph, ...], ends: Mapping[str, DerivedMemory]
-    ) -> None:
+    async def _take_apart(self, scope: Scope, refused: tuple[LinkGraph, ...]) -> None:
         """Leave no link at one end that the other has no room for, and say how many there are."""
         if not refused:
             return

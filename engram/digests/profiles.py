@@ -24,6 +24,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import DigestPolicy
 from engram.domain.slots import IS_CALLED, USER, ends_something, is_functional
+from engram.language.text import as_spelled
 
 # --- profiles: what is known about one person, place or project, in few lines
 #
@@ -190,7 +191,7 @@ def _fits(entries: Sequence[_ProfileLine], policy: DigestPolicy) -> bool:
 def _fold(group: Sequence[_ProfileLine]) -> _ProfileLine:
     slot = _slot(group[0].memories[0])
     assert slot is not None  # noqa: S101 - for the type checker; only slots are grouped
-    objects = list(dict.fromkeys(_object(entry.memories[0]) for entry in group))
+    objects = list(dict.fromkeys(_spelled(entry.memories[0]) for entry in group))
     listed, more = objects[:_OBJECTS_LISTED], len(objects) - _OBJECTS_LISTED
     if more > 0:
         listed.append(f"{more} more")
@@ -200,12 +201,10 @@ def _fold(group: Sequence[_ProfileLine]) -> _ProfileLine:
     return _ProfileLine(group[0].rank, f"{subject} {slot.predicate} {what}.", memories)
 
 
-def _object(memory: Told) -> str:
+def _spelled(memory: Told) -> str:
     """The object as the memory spells it."""
     slot = _slot(memory)
-    wanted = slot.object if slot is not None else ""
-    at = memory.content.casefold().find(wanted.casefold())
-    return memory.content[at : at + len(wanted)] if at >= 0 else wanted
+    return as_spelled(slot.object, memory.content) if slot is not None else ""
 
 
 def _subject(memory: Told, slot: Slot) -> str:
@@ -346,12 +345,6 @@ def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
     called = [m for m in memories if m.slot is not None and m.slot.predicate == IS_CALLED]
     called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
     return tuple(dict.fromkeys(_spelled(memory) for memory in called))
-
-
-def _spelled(memory: SemanticMemory) -> str:
-    wanted = memory.slot.object if memory.slot is not None else ""
-    at = memory.content.casefold().rfind(wanted.casefold())
-    return memory.content[at : at + len(wanted)] if at >= 0 else wanted
 
 
 def _sources(memories: Sequence[Told], turns: Sequence[str]) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ _CLOSING_SECONDS: Final = 30.0
 # After rewriting, so many times as long as it took nothing is rewritten again: while it goes
 # on Temporal stands still for everybody, and whoever may erase one user may ask for it.
 _REST: Final = 4.0
+# Outcomes of so many erasures are kept; who asks for another has files rewritten once more.
+_MOST_OUTCOMES: Final = 1000
 _AGAIN: Final = "Engram tries again when the folder is opened next, or with the next erase."
 
 
@@ -164,8 +166,8 @@ class FolderScrubber:
         known = self._behind.get(workflow_id)
         if known is None or (known.done() and (known.cancelled() or known.exception())):
             # A former process erased; what it left due is being done, or was.
-            self._behind[workflow_id] = self._begin(self._scrub_behind(workflow_id, erased))
-        return await asyncio.shield(self._behind[workflow_id])
+            known = self._follow(workflow_id, erased)
+        return await asyncio.shield(known)
 
     async def compact(self) -> CompactReceipt:
         """See :meth:`engram.ports.Scrubber.compact`. Who operates the folder waits for no rest."""
@@ -205,8 +207,17 @@ class FolderScrubber:
             receipt = await erasing()
         finally:
             self._erasing[workflow_id] -= 1
-        self._behind[workflow_id] = self._begin(self._scrub_behind(workflow_id, erased))
+        self._follow(workflow_id, erased)
         return receipt
+
+    def _follow(self, workflow_id: str, erased: Erased) -> asyncio.Task[ErasureReceipt | None]:
+        """Scrub behind an erasure, and keep what comes of it for whoever asks."""
+        self._behind.pop(workflow_id, None)
+        self._behind[workflow_id] = task = self._begin(self._scrub_behind(workflow_id, erased))
+        for one in [*self._behind][:-_MOST_OUTCOMES]:
+            if self._behind[one].done():
+                del self._behind[one]
+        return task
 
     async def _scrub_behind(self, workflow_id: str, erased: Erased) -> ErasureReceipt | None:
         receipt = await erased()
@@ -299,6 +310,7 @@ class FolderScrubber:
 
     def _record(self, due: set[str]) -> None:
         if due:
-            write_record(self._folder.scrub_record, {"erasures": sorted(due)})
+            # Lost with the power, words that were erased would stay in the files for ever.
+            write_record(self._folder.scrub_record, {"erasures": sorted(due)}, durable=True)
         else:
             self._folder.scrub_record.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from typing import Any, Final
 import structlog
 
 from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
-from engram.system import FileLock
+from engram.system import FileLock, private_draft
 
 _log = structlog.get_logger("engram.embedded")
 
@@ -63,12 +63,10 @@ class ServerRecord:
             return None
 
 
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Replace a small JSON file in one step."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    draft.write_text(json.dumps(record), encoding="utf-8")
-    draft.chmod(0o600)
-    draft.replace(path)
+def write_record(path: Path, record: dict[str, Any], *, durable: bool = False) -> None:
+    """Replace a small JSON file in one step; ``durable``: it outlasts a loss of power."""
+    with private_draft(path, durable=durable) as draft:
+        json.dump(record, draft)
 
 
 def read_record(path: Path) -> dict[str, Any] | None:

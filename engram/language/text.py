@@ -87,6 +87,17 @@ def fold(text: str) -> str:
     return "".join(lower if len(lower := letter.lower()) == 1 else letter for letter in text)
 
 
+def as_spelled(wanted: str, text: str) -> str:
+    """``wanted`` in the letters in which ``text`` has it last, whatever their case."""
+    key, folded = wanted.casefold(), text.casefold()
+    at = folded.rfind(key)
+    if not key or at < 0:
+        return wanted
+    # A letter may be longer when it is folded: "ß" is "ss".
+    letters = [place for place, letter in enumerate(text) for _ in letter.casefold()]
+    return text[letters[at] : letters[at + len(key) - 1] + 1]
+
+
 # --- quotations: words that the speaker passes on
 
 _DOUBLE_MARKS = '"“”«„'

@@ -69,13 +69,12 @@ class UiDoor:
     _used: bool = False
 
     @classmethod
-    def at(cls, port: int, new_secret: Callable[[], bytes], ui_origin: str | None = None) -> UiDoor:
+    def at(cls, port: int, new_secret: Callable[[], bytes]) -> UiDoor:
         """A new one.
 
         Args:
             port: Where is listened, on loopback.
             new_secret: Gives 32 random bytes.
-            ui_origin: Of the UI that asks the codec; None where its pages come from here.
         """
         origin = f"http://{new_secret()[:_SHORTENED].hex()}.localhost:{port}"
         ticket, visit, capability = (new_secret().hex() for _ in range(3))
@@ -161,7 +160,7 @@ _STATUS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class UiQuestion:
     """One question of Temporal's HTTP API: its address, and the call that answers it."""
 
     method: str
@@ -172,7 +171,7 @@ class _Question:
     call: str
 
 
-def _questions() -> Iterator[_Question]:
+def reading_questions() -> Iterator[UiQuestion]:
     """All that read: where they are, Temporal's own description of its services says."""
     for described, name, service in _SERVICES:
         for method in described.services_by_name[name].methods:
@@ -182,7 +181,7 @@ def _questions() -> Iterator[_Question]:
                 if not address.startswith(_API):
                     continue
                 parts = (re.escape(part) for part in _VARIABLE.split(address)[::2])
-                yield _Question(
+                yield UiQuestion(
                     "GET" if one.get else "POST",
                     re.compile("([^/]+)".join(parts)),
                     tuple(_VARIABLE.findall(address)),
@@ -192,18 +191,13 @@ def _questions() -> Iterator[_Question]:
                 )
 
 
-def reading_calls() -> set[str]:
-    """The calls of Temporal that the pages can make."""
-    return {question.call for question in _questions()}
-
-
 class _Api:
     """Answers what a page asks."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         # Where an address says the same in words and with a variable, the words are meant.
-        self._questions = sorted(_questions(), key=lambda one: len(one.variables))
+        self._questions = sorted(reading_questions(), key=lambda one: len(one.variables))
 
     async def answer(self, request: Request) -> Response:
         """Ask Temporal.
@@ -225,7 +219,7 @@ class _Api:
             hint="Use Engram's commands, or `temporal workflow terminate` and the like.",
         )
 
-    async def _ask(self, request: Request, question: _Question, given: list[str]) -> Response:
+    async def _ask(self, request: Request, question: UiQuestion, given: list[str]) -> Response:
         message = GetMessageClass(question.asked)()
         named = [*zip(question.variables, given, strict=True), *request.query_params.multi_items()]
         try:

@@ -353,15 +353,24 @@ class AuditTrail:
         self._check_list(breaks)
         mark = None if wanted.scope is None else self._mark(wanted.scope)
         found: list[AuditEntry] = []
-        for files in self._days(wanted, before):
-            entries = [
-                entry
-                for entry in self._folded(files, mark, breaks)
-                if wanted.passes(entry) and (before is None or _place(entry) < before)
-            ]
-            found += sorted(entries, key=_place, reverse=True)
+        later: dict[str, AuditEntry] = {}
+        for files in (*self._days(wanted, before), ()):
+            entries = self._folded(files, mark, breaks)
+            for known in [later.pop(one) for one in entries.keys() & later.keys()]:
+                # It began before midnight and ended behind it.
+                entries[known.id] = _folded_into_one(entries[known.id], known)
+            found += sorted(
+                (
+                    entry
+                    for entry in later.values()
+                    if wanted.passes(entry) and (before is None or _place(entry) < before)
+                ),
+                key=_place,
+                reverse=True,
+            )
             if len(found) > limit:
                 break
+            later = entries
         more = len(found) > limit
         return TrailPage(
             entries=tuple(found[:limit]),
@@ -413,7 +422,7 @@ class AuditTrail:
 
     def _folded(
         self, files: Sequence[Path], mark: str | None, breaks: list[ChainBreak]
-    ) -> Iterable[AuditEntry]:
+    ) -> dict[str, AuditEntry]:
         """One entry for each thing: what was told twice, or first begun and then done, is one."""
         users: dict[str, _KnownUser | None] = {}
         entries: dict[str, AuditEntry] = {}
@@ -426,14 +435,8 @@ class AuditTrail:
                 if entry is None:
                     continue
                 known = entries.get(entry.id)
-                if known is not None:
-                    kept = known if entry.outcome is Outcome.BEGUN else entry
-                    intact = known.intact and entry.intact
-                    entry = kept.model_copy(
-                        update={"at": min(known.at, entry.at), "intact": intact}
-                    )
-                entries[entry.id] = entry
-        return entries.values()
+                entries[entry.id] = entry if known is None else _folded_into_one(known, entry)
+        return entries
 
     def _entry(
         self, body: dict[str, Any], intact: bool, users: dict[str, _KnownUser | None]
@@ -587,6 +590,12 @@ def _make_about(path: Path, made: dict[str, str]) -> Any:
             with private_draft(path, durable=True) as draft:
                 json.dump(made, draft)
     return _read_about(path)
+
+
+def _folded_into_one(known: AuditEntry, entry: AuditEntry) -> AuditEntry:
+    kept = known if entry.outcome is Outcome.BEGUN else entry
+    intact = known.intact and entry.intact
+    return kept.model_copy(update={"at": min(known.at, entry.at), "intact": intact})
 
 
 def _note_missed(path: Path, number: int, body: dict[str, Any], breaks: list[ChainBreak]) -> None:

@@ -21,7 +21,7 @@ from engram import MemoryStore, Settings
 from engram.cli.serving import decoded_ui
 from engram.contracts import names
 from engram.errors import InvalidSettings
-from engram.server.ui import UiDoor, reading_calls
+from engram.server.ui import UiDoor, reading_questions
 from engram.temporal.encryption import data_converter
 from tests.support.payloads import payloads
 from tests.support.temporal_server import client_of
@@ -193,7 +193,7 @@ async def test_what_is_plain_or_foreign_is_no_error(door: UiDoor) -> None:
 
 async def test_the_pages_change_nothing(client: Client, door: UiDoor) -> None:
     """Every call behind them reads; what would end, signal or start a workflow is refused."""
-    calls = reading_calls()
+    calls = {question.call for question in reading_questions()}
     assert {"get_workflow_execution_history", "query_workflow"} <= calls
     assert {call.split("_")[0] for call in calls} <= {
         # What is polled for is how something came out.

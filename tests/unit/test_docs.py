@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -17,9 +15,9 @@ from pydantic_ai.models import override_allow_model_requests
 
 from engram.contracts import names
 from engram.settings import Settings
+from tests.support.page_makers import DOCS, page_maker
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 WITH_PROGRAMS = [README, *sorted(DOCS.rglob("*.md"))]
 PAGES = sorted([*WITH_PROGRAMS, *(ROOT / "deploy").rglob("*.md")])
@@ -54,19 +52,6 @@ def examples() -> Iterator[Example]:
 
 
 EXAMPLES = list(examples())
-
-
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    """docs/generate_settings.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location(
-        "generate_settings", DOCS / "generate_settings.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -117,18 +102,20 @@ def test_every_page_with_programs_has_them_run() -> None:
     assert blocks == len(EXAMPLES) > 1
 
 
-def test_settings_page_is_current(generator: ModuleType) -> None:
+def test_settings_page_is_current() -> None:
     """docs/settings.md is what the settings say."""
     committed = (DOCS / "settings.md").read_text(encoding="utf-8")
-    assert committed == generator.page(), "run: uv run python docs/generate_settings.py"
+    again = "run: uv run python docs/generate_settings.py"
+    assert committed == page_maker("settings").page(), again
 
 
-def test_every_setting_has_a_meaning(generator: ModuleType) -> None:
+def test_every_setting_has_a_meaning() -> None:
     """Each setting says what it is for, and no section has lost its first setting."""
-    settings = dict(generator.settings_of())
-    silent = [name for name, field in settings.items() if not generator.meaning(field)]
+    maker = page_maker("settings")
+    settings = dict(maker.settings_of())
+    silent = [name for name, field in settings.items() if not maker.meaning(field)]
     assert silent == []
-    assert set(generator.SECTIONS) <= set(settings)
+    assert set(maker.SECTIONS) <= set(settings)
     assert {name.split(".")[0] for name in settings} == set(Settings.model_fields)
 
 
@@ -141,10 +128,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_named_variables_exist(page: Path, generator: ModuleType) -> None:
+def test_named_variables_exist(page: Path) -> None:
     """Every ENGRAM_ variable that a page names is a setting."""
-    known = {generator.variable_of(name) for name, _ in generator.settings_of()}
-    known |= {generator.variable_of(name) for name in Settings.model_fields}
+    maker = page_maker("settings")
+    known = {maker.variable_of(name) for name, _ in maker.settings_of()}
+    known |= {maker.variable_of(name) for name in Settings.model_fields}
     named = set(VARIABLE.findall(page.read_text(encoding="utf-8")))
     assert named - known - SETTINGS_OF_THE_TESTS == set()
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
-from types import ModuleType
 from typing import Any, get_type_hints
 
 import jsonschema  # type: ignore[import-untyped]  # it has no types
-import pytest
 from temporalio.workflow import _Definition
 
 from engram.contracts import names
@@ -22,8 +18,8 @@ from engram.domain.scope import Scope
 from engram.settings import Settings
 from engram.temporal.gateway import session_policy
 from engram.workflows.worker import WORKFLOWS
+from tests.support.page_makers import DOCS, page_maker
 
-DOCS = Path(__file__).parents[2] / "docs"
 SCOPE = Scope.of("default", "ada")
 # Engram's own: how its clients and activities speak with its workflows.
 OWN = {
@@ -32,25 +28,13 @@ OWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    """docs/generate_workflows.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location(
-        "generate_workflows", DOCS / "generate_workflows.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_page_and_schema_are_current(generator: ModuleType) -> None:
+def test_page_and_schema_are_current() -> None:
     """What is committed is what the contracts give."""
     again = "run: uv run python docs/generate_workflows.py"
     committed = (DOCS / "workflows.md").read_text(encoding="utf-8")
-    assert committed == generator.page(committed), again
-    assert (DOCS / "workflows.json").read_text(encoding="utf-8") == generator.schema(), again
+    maker = page_maker("workflows")
+    assert committed == maker.page(committed), again
+    assert (DOCS / "workflows.json").read_text(encoding="utf-8") == maker.schema(), again
 
 
 def test_the_contract_is_that_of_the_workflows() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,14 +20,13 @@ from engram.domain.scope import Scope
 from engram.errors import UnknownFailure
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import disputed, fingerprint
-from engram.lifecycle.due import due_users, review_stamp
+from engram.lifecycle.due import due_users
 from engram.lifecycle.review import Reviewer
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import encode
 from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults
-from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.stores import worker_settings
 
@@ -43,22 +42,6 @@ def ago(days: float) -> datetime:
 def settings() -> Settings:
     """Small batches, so that passes need several."""
     return worker_settings(decay_batch=3)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store that stamps by the usual rules."""
-    async with borrowed_store(review_stamp(worker_settings().lifecycle_rules)) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def lives(
-    temporal_client: Client, store: EdgeRepository, settings: Settings
-) -> AsyncIterator[LifecycleUser]:
-    """A user with nothing stored yet."""
-    async with lifecycle_workers(temporal_client, store, settings) as opened:
-        yield opened
 
 
 async def test_what_is_due_leaves_and_everything_is_counted(lives: LifecycleUser) -> None:

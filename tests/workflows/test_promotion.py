@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,13 +22,12 @@ from engram.domain.memories import (
     Tier,
     Vitals,
 )
-from engram.lifecycle.due import due_users, review_stamp
+from engram.lifecycle.due import due_users
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults
-from tests.support.edge_stores import borrowed_store
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.stores import worker_settings
 
@@ -49,22 +47,6 @@ def settings() -> Settings:
 def energetic() -> Settings:
     """The energy policy, with tiers."""
     return worker_settings(lifecycle={"decay_policy": "energy"})
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[EdgeRepository]:
-    """A fresh store that stamps by the usual rules."""
-    async with borrowed_store(review_stamp(worker_settings().lifecycle_rules)) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def lives(
-    temporal_client: Client, store: EdgeRepository, settings: Settings
-) -> AsyncIterator[LifecycleUser]:
-    """A user with nothing stored yet."""
-    async with lifecycle_workers(temporal_client, store, settings) as opened:
-        yield opened
 
 
 async def habits(lives: LifecycleUser) -> list[ProceduralMemory]:

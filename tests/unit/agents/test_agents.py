@@ -277,9 +277,7 @@ async def test_references_resolve_by_alias_content_and_part() -> None:
         {"source": "green tea.", "target": "swims in the sea", "confidence": 0.6, "why": "part"},
     ]
     model, _ = scripted({"reasoning": "r", "links": links, "pruned": [], "confidence": 0.8})
-    output = await LinkingAgent(model).link(
-        [tea, rain, sea], fresh_ids={tea.id}, operation="op", now=NOW
-    )
+    output = await LinkingAgent(model).link([tea, rain, sea], fresh_ids={tea.id}, operation="op")
     found = [a for a in output.plan.actions if isinstance(a, LinkGraph)]
     assert [(a.first_id, a.second_id) for a in found] == [(tea.id, rain.id), (tea.id, sea.id)]
     assert {a.instructions_version for a in found} == {LINKING_VERSION}
@@ -294,7 +292,7 @@ async def test_references_that_nothing_resolves_are_sent_back_then_dropped_and_c
     links = [{"source": "m1", "target": "m9", "confidence": 0.7, "why": "guess"}]
     answer = {"reasoning": "", "links": links, "pruned": ["m8", "m2"], "confidence": 0.5}
     model, asked = scripted(answer, answer, answer)
-    output = await LinkingAgent(model).link([tea, rain], fresh_ids=set(), operation="op", now=NOW)
+    output = await LinkingAgent(model).link([tea, rain], fresh_ids=set(), operation="op")
     assert len(asked) == 3
     assert output.dropped_references == 2
     assert [type(a) for a in output.plan.actions if isinstance(a, Discard)] == [Discard]
@@ -317,7 +315,7 @@ async def test_the_rules_answer_through_the_same_agents(
     else:
         first, second = remembered("Ada likes tea.", "Ada likes rain.")
         named = [m.model_copy(update={"entities": ("Tea House",)}) for m in (first, second)]
-        linked_up = await agent.link(named, fresh_ids={first.id}, operation="op", now=NOW)
+        linked_up = await agent.link(named, fresh_ids={first.id}, operation="op")
         assert len(linked_up.plan.links()) == 1
 
 

@@ -22,7 +22,7 @@ from engram.errors import InvalidSettings
 from engram.operations.learning import LearningTrial
 from engram.settings import Settings
 from tests.support import cli
-from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
+from tests.support.reconciliation import ReconciledKnowledge, said, stated
 from tests.support.scripted_model import scripted, statement, user_prompt
 
 ASKED: dict[str, Any] = {
@@ -70,7 +70,7 @@ async def test_a_model_that_links_is_told_what_the_namespace_asks_for() -> None:
     known = ReconciledKnowledge()
     known.hear(said(1), stated(said(1), "likes", "tea"))
     output = await LinkingAgent(model).link(
-        [*known.known.values()], fresh_ids=set(), operation="op", now=NOW, learning=LEARNING
+        [*known.known.values()], fresh_ids=set(), operation="op", learning=LEARNING
     )
     request = read_prompt(user_prompt(asked[0]))
     assert request.learning == LEARNING.for_linking

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,10 +14,10 @@ import pytest
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.operations.catalogue import GROUPS, OPERATIONS
+from tests.support.page_makers import DOCS, page_maker
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
-DOCS = ROOT / "docs"
 
 
 def methods() -> Iterator[str]:
@@ -29,30 +27,20 @@ def methods() -> Iterator[str]:
             yield f"{name}{inspect.signature(member)}" if callable(member) else name
 
 
-@pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    """docs/generate_openapi.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("generate_openapi", DOCS / "generate_openapi.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_methods_of_a_memory_are_those_written_down() -> None:
     """No public method of MemoryStore goes, and no signature changes, unnoticed."""
     assert list(methods()) == (DATA / "memory_store.txt").read_text().splitlines()
 
 
-def test_the_http_document_is_the_one_written_down(generator: ModuleType) -> None:
+def test_the_http_document_is_the_one_written_down() -> None:
     """No address and no schema of the HTTP API changes unnoticed, nor do they change places.
 
     What is meant to change: ``uv run python docs/generate_openapi.py``, which says what would break
     clients.
     """
     committed = (DOCS / "openapi.json").read_text("utf-8")
-    assert committed == generator.written(generator.document())
+    maker = page_maker("openapi")
+    assert committed == maker.written(maker.document())
 
 
 @pytest.mark.parametrize(
@@ -81,15 +69,15 @@ def test_the_http_document_is_the_one_written_down(generator: ModuleType) -> Non
     ],
 )
 def test_what_breaks_clients_of_the_http_api_is_said(
-    generator: ModuleType, change: Callable[[dict[str, Any]], object], said: str
+    change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     """What goes, becomes required or changes its type is named; what is added is not."""
     old = json.loads((DOCS / "openapi.json").read_text("utf-8"))
     new = deepcopy(old)
     new["components"]["schemas"]["Added"] = {"type": "object"}
-    assert list(generator.breaking(old, new)) == []
+    assert list(page_maker("openapi").breaking(old, new)) == []
     change(new)
-    assert list(generator.breaking(old, new)) == [said]
+    assert list(page_maker("openapi").breaking(old, new)) == [said]
 
 
 def test_each_operation_has_one_name_and_one_handler() -> None:

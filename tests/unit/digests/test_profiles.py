@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.profiles import compose, is_behaviour
+from engram.digests.profiles import Rest, compose, is_behaviour, user_draft
 from engram.domain.memories import Category, MemoryForm, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import known
@@ -115,3 +115,11 @@ def test_behaviour_is_preferences_principles_skills_habits_and_current_values() 
     assert not is_behaviour(
         known("Sam likes tea.", slot=("Sam", "likes", "tea"), category=Category.PREFERENCE)
     )
+
+
+def test_a_name_keeps_its_letters() -> None:
+    """A letter that is longer when it is folded moves nothing: no full stop is part of a name."""
+    called = known("The user is called Jörg Strauß.", slot=("user", "is called", "Jörg Strauß"))
+    draft = user_draft([called], Rest(times={}), POLICY)
+    assert draft is not None
+    assert draft.content.splitlines()[0] == "Jörg Strauß (user):"

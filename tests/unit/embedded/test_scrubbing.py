@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,26 +60,39 @@ async def rewriting(tmp_path: Path) -> AsyncIterator[tuple[Rewriting, FolderScru
     await scrubber.close()
 
 
-async def erase(scrubber: FolderScrubber) -> None:
-    """Erase somebody who has nothing."""
-    workflow_id = "erasure/default/nobody"
+async def erase(scrubber: FolderScrubber, who: str = "nobody") -> None:
+    """Erase somebody who has nothing, and ask what became of it."""
 
     async def erasing() -> ErasureReceipt:
-        return ErasureReceipt(
-            namespace="default",
-            user_id="nobody",
-            erased_at=NOW,
-            memories={},
-            workflows_stopped=0,
-            histories_deleted=0,
-            histories_kept=0,
-            workflow_id=workflow_id,
-        )
+        return receipt_of(who)
 
-    await scrubber.erase(workflow_id, erasing, erasing)
-    receipt = await scrubber.erased(workflow_id, erasing)
+    await scrubber.erase(receipt_of(who).workflow_id, erasing, erasing)
+    await ask(scrubber, who)
+
+
+async def ask(scrubber: FolderScrubber, who: str) -> None:
+    """Ask what became of an erasure."""
+
+    async def erased() -> ErasureReceipt:
+        return receipt_of(who)
+
+    receipt = await scrubber.erased(receipt_of(who).workflow_id, erased)
     assert receipt is not None
     assert receipt.rewritten == ("store", "temporal")
+
+
+def receipt_of(who: str) -> ErasureReceipt:
+    """What erasing somebody who has nothing answers."""
+    return ErasureReceipt(
+        namespace="default",
+        user_id=who,
+        erased_at=NOW,
+        memories={},
+        workflows_stopped=0,
+        histories_deleted=0,
+        histories_kept=0,
+        workflow_id=f"erasure/default/{who}",
+    )
 
 
 async def test_erasing_in_a_loop_leaves_time_for_others(
@@ -105,3 +119,36 @@ async def test_the_operator_waits_for_no_rest(
     await waiting
     assert len(work.began) == 2
     assert work.began[1] - work.ended[0] < 4 * SECONDS
+
+
+async def test_outcomes_are_kept_for_who_asks_again_and_not_for_ever(
+    rewriting: tuple[Rewriting, FolderScrubber], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the last so many erasures; of an earlier one files are rewritten again, to be sure."""
+    work, scrubber = rewriting
+    monkeypatch.setattr("engram.embedded.erase._REST", 0.0)
+    monkeypatch.setattr("engram.embedded.erase._MOST_OUTCOMES", 2)
+    for who in ("ada", "bob", "eve"):
+        await erase(scrubber, who)
+    await ask(scrubber, "bob")
+    await ask(scrubber, "eve")
+    assert len(work.began) == 3
+    await ask(scrubber, "ada")
+    assert len(work.began) == 4
+
+
+async def test_what_is_due_outlasts_a_loss_of_power(
+    rewriting: tuple[Rewriting, FolderScrubber], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Word of an erasure is on the disk before anything is deleted."""
+    _, scrubber = rewriting
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    await erase(scrubber)
+    assert "scrub.json" in Path(synced[0]).name

@@ -7,6 +7,7 @@ import pytest
 from engram.language.text import (
     QUOTED,
     WORDS_AND_SIGNS,
+    as_spelled,
     plain,
     split_sentences,
     without_quotations,
@@ -80,3 +81,19 @@ def test_a_shortened_word_ends_a_sentence_only_where_nothing_goes_on(
 ) -> None:
     """Titles never, companies and streets by what follows, "No." unless a number follows."""
     assert told(text) == sentences
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "spelled"),
+    [
+        ("tea", "The user likes Tea.", "Tea"),
+        ("jörg strauss", "The user is called Jörg Strauß.", "Jörg Strauß"),
+        ("tea", "Weiß likes İzmir and Tea.", "Tea"),
+        ("user", "The User knows the user.", "user"),
+        ("milk", "The user likes tea.", "milk"),
+        ("", "The user left.", ""),
+    ],
+)
+def test_words_come_in_the_letters_of_a_text(wanted: str, text: str, spelled: str) -> None:
+    """Also where a letter is longer when it is folded; what is not there stays as it is."""
+    assert as_spelled(wanted, text) == spelled

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +44,7 @@ from tests.support.lifecycle_memories import (
     rules,
     semantic,
 )
+from tests.support.page_makers import DOCS, page_maker
 
 ERASING = rules(expiry={"erase_after_days": 30.0})
 ARCHIVAL = rules(archival={"enabled": True})
@@ -402,20 +401,9 @@ def test_ephemeral_memories_harden_only_by_the_user() -> None:
     assert decisions.confirm(brief, T0, RULES).memory.lifecycle is LifecycleState.VALIDATED
 
 
-def page_maker() -> Callable[[str], str]:
-    """``page`` of docs/generate_lifecycle.py, which is no part of the package."""
-    docs = Path(__file__).parents[3] / "docs"
-    spec = importlib.util.spec_from_file_location("making", docs / "generate_lifecycle.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    make: Callable[[str], str] = module.page
-    return make
-
-
 def test_the_page_prints_the_table_that_runs() -> None:
     """docs/lifecycle.md has every row as the code has it."""
-    text = (Path(__file__).parents[3] / "docs" / "lifecycle.md").read_text("utf-8")
-    assert text == page_maker()(text), "run: uv run python docs/generate_lifecycle.py"
+    text = (DOCS / "lifecycle.md").read_text("utf-8")
+    again = "run: uv run python docs/generate_lifecycle.py"
+    assert text == page_maker("lifecycle").page(text), again
     assert all(f"| `{row.name}` |" in text for row in TABLE)

@@ -113,6 +113,26 @@ async def test_entries_come_back_newest_first_by_what_is_asked_for(noted: Noted)
         trail.read(AuditFilter(), limit=1, cursor="yesterday")
 
 
+async def test_what_ends_behind_midnight_is_one_entry_of_the_day_on_which_it_began(
+    noted: Noted,
+) -> None:
+    """Begun in the file of one day and done in that of the next: once, on whatever page."""
+    noted.now = NOON.replace(hour=23, minute=59)
+    trail = await noted.open()
+    begun = noted.now
+    over = note(trail, action="erase", outcome=Outcome.BEGUN)
+    noted.now += timedelta(minutes=2)
+    note(trail, action="erase", entry_id=over)
+    note(trail)
+    (last, first) = entries(trail)
+    assert (first.id, first.at, first.outcome) == (over, begun, Outcome.DONE)
+    assert entries(trail, since=noted.now) == (last,)
+    assert entries(trail, until=noted.now) == (first,)
+    page = trail.read(AuditFilter(), limit=1)
+    assert page.entries == (last,)
+    assert trail.read(AuditFilter(), limit=1, cursor=page.cursor).entries == (first,)
+
+
 async def test_what_is_told_twice_is_one_entry_and_what_died_is_begun(noted: Noted) -> None:
     """A retried activity, and an operation that was begun and done, count once."""
     trail = await noted.open()
