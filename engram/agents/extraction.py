@@ -52,6 +52,8 @@ from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plai
 
 _EARLIEST_BELIEVABLE: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST_BELIEVABLE: Final = datetime(2200, 1, 1, tzinfo=UTC)
+# A quotation of fewer words stands in many a turn.
+_TELLING_WORDS: Final = 3
 # Of each turn that a model is shown again, because the next ones may be about it.
 _MOST_BEFORE: Final = 2000
 # A day that is named without its zone may be the one on which it was said.
@@ -138,7 +140,16 @@ def lost_quotes(stated: StatedKnowledge, shown: Mapping[str, Episode]) -> list[s
 
 
 def _sources(stated: StatedKnowledge, shown: Mapping[str, Episode]) -> list[Episode]:
-    return [shown[alias] for alias in dict.fromkeys(stated.sources) if alias in shown]
+    """The turns that a statement names; where it quotes the words of another one, that one.
+
+    Models miscount. Words that stand in one turn alone say which is meant.
+    """
+    named = [shown[alias] for alias in dict.fromkeys(stated.sources) if alias in shown]
+    quotes = [quote for quote in stated.quotes if len(quote.split()) >= _TELLING_WORDS]
+    if not (named and quotes) or any(words_in(e, quote) for e in named for quote in quotes):
+        return named
+    holding = [e for e in shown.values() if all(words_in(e, quote) for quote in quotes)]
+    return holding if len(holding) == 1 and is_first_party(holding[0]) else named
 
 
 def _statement(
@@ -307,7 +318,8 @@ For each thing that the turns plainly state, give one statement:
 - ended: only where a promise (promised to) no longer holds: fulfilled if it was kept, expired if
   it was called off or came to nothing.
 - begins: true if they say that it began (moved to, switched to, joined).
-- happened_at: when it happened or began, resolved against the turn's own "said_at".
+- happened_at: only where they say when it happened or began: that moment, resolved against the
+  turn's own "said_at".
 - category: fact, preference, correction, entity, decision, relationship, principle, commitment,
   moment or skill.
 - confidence: 0.9 and more only for what is said in so many words.

@@ -6,12 +6,14 @@ import asyncio
 import os
 import shutil
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from engram.agents.models import RULES, make_model, provider_errors
+from engram.agents.models import RULES, make_model
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.client.http import AttachedEngine
+from engram.domain.memories import Episode
 from engram.embedded.folder import (
     AUDIT,
     LOOPBACK,
@@ -103,21 +105,38 @@ def learning(around: CheckContext) -> CheckResult:
 
 
 async def model_answers(around: CheckContext) -> CheckResult:
-    """The language model answers; only with --ask-model, because it costs something."""
+    """The model reads a made-up turn, as consolidation would have it read, and answers in form.
+
+    Only with --ask-model, because it costs something.
+    """
     if not around.ask_model:
         return ok("model answers", "not asked")
-    from pydantic_ai.direct import model_request  # noqa: PLC0415 - only what is used loads
-    from pydantic_ai.messages import ModelRequest  # noqa: PLC0415 - same
+    if around.settings.model == RULES:
+        return ok("model answers", "rules need not be asked")
+    from engram.agents.extraction import ExtractionAgent  # noqa: PLC0415 - only what is used loads
 
     try:
         thinker = make_model(around.settings.model)
-        if around.settings.model == RULES:
-            return ok("model answers", "rules need not be asked")
-        with provider_errors():
-            await model_request(thinker, [ModelRequest.user_text_prompt("Answer with: ok")])
+        await ExtractionAgent(thinker).extract([_A_TURN])
     except EngramError as error:
         return failed("model answers", error.message, _what_to_do(error))
-    return ok("model answers", f"{thinker.model_id} answered")
+    return ok("model answers", f"{thinker.model_id} answered in the asked form")
+
+
+_LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
+_A_TURN = Episode(
+    id="doctor",
+    namespace="doctor",
+    user_id="doctor",
+    content="I live in Lisbon.",
+    known_at=_LONG_AGO,
+    created_at=_LONG_AGO,
+    session_id="doctor",
+    role="user",
+    timestamp=_LONG_AGO,
+    message_id="doctor",
+    sequence=0,
+)
 
 
 def keys(around: CheckContext) -> CheckResult:

@@ -236,3 +236,27 @@ async def test_long_turns_are_shown_again_by_their_ends_only() -> None:
     (before,) = request.before
     assert (before.content[:11], before.content[-8:]) == ("Dear diary,", "The end.")
     assert len(before.content) < 2100
+
+
+@pytest.mark.parametrize(
+    ("quote", "meant"),
+    [
+        ("I live in Lisbon", [2]),
+        ("we live in Lisbon", [1]),
+        ("Lisbon", [1]),
+        ("Lisbon has a river", [1]),
+    ],
+    ids=["another turn", "no turn", "a word of several", "what the assistant said"],
+)
+async def test_words_that_stand_in_one_turn_alone_say_which_was_meant(
+    quote: str, meant: list[int]
+) -> None:
+    """A model that miscounts turns does not make another one the source of what was said."""
+    told = ["I like tea.", "I live in Lisbon.", "Lisbon has a river.", "Back to Lisbon!"]
+    turns = [said(n).model_copy(update={"content": text}) for n, text in enumerate(told, 1)]
+    turns[2] = turns[2].model_copy(update={"role": "assistant"})
+    one = statement("e1", **HOME | {"quotes": [quote]})
+    model, _ = scripted(*[{"reasoning": "", "statements": [one]}] * 2)
+    (read,) = (await ExtractionAgent(model).extract(turns)).statements
+    assert read.episode_ids == tuple(turns[n - 1].id for n in meant)
+    assert (read.predicate == "lives in") is (meant == [2])

@@ -26,6 +26,7 @@ from engram.storage.payload import identity_record
 from engram.system import FileLock
 from tests.support.cli import engram
 from tests.support.doctor_results import around, says
+from tests.support.model_server import Reply, answering, provider
 from tests.support.ports import free_port
 
 
@@ -134,6 +135,21 @@ async def test_the_model_is_asked_only_when_asked_for(
     says(found, State.FAILED, "cannot answer now")
     there = around(data, {"ENGRAM_MODEL": "test"}, ask_model=True)
     says(await local.model_answers(there), State.OK, "answered")
+
+
+async def test_a_model_that_answers_in_no_asked_form_is_not_well(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it is asked is what consolidation asks: that it answers at all says too little."""
+    async with provider() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        asking = around(data, {"ENGRAM_MODEL": "openai-chat:gpt-5-mini"}, ask_model=True)
+        with pydantic_ai.models.override_allow_model_requests(True):
+            server.script(Reply(arguments="{{"))
+            says(await local.model_answers(asking), State.FAILED, "could not be used")
+            server.script(answering({"reasoning": "", "statements": []}))
+            says(await local.model_answers(asking), State.OK, "in the asked form")
 
 
 def test_keys(data: Path) -> None:
