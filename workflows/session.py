@@ -50,7 +50,7 @@ class SessionWorkflow:
     @workflow.init
     def __init__(self, state: SessionState) -> None:
         self._state = self._began = state
-        self._updates = self._unanswered = 0
+        self._updates = 0
         # The turn with the highest number that this run has stored, where that is known.
         self._newest: tuple[int, str] | None = None
         # A turn can be forgotten before whoever stores it has answered.
@@ -84,29 +84,6 @@ class SessionWorkflow:
     async def encode(self, request: EncodeRequest) -> EncodeReply:
         """Store turns; the reply is the acknowledgement."""
         self._updates += 1
-        self._unanswered += 1
-        try:
-            return await self._encode(request)
-        finally:
-            self._unanswered -= 1
-
-    @encode.validator
-    def _check_encode(self, request: EncodeRequest) -> None:
-        # Workers look in front of it, by settings of theirs: see PersonalDataInterceptor. They
-        # are not asked where there is no validator.
-        del request
-        self._check_start(self._began)
-        # The next run begins once all handlers have answered. Those that a store keeps waiting
-        # must not be joined by ever more: Temporal takes no more than 2,000 updates of a run.
-        if self._unanswered and self._history_is_full():
-            raise refusal(
-                TemporalUnavailable(
-                    "This run of the session is full, and waits for the store.",
-                    hint="The same call can be made again.",
-                )
-            )
-
-    async def _encode(self, request: EncodeRequest) -> EncodeReply:
         first = self._state.turns_accepted
         count = sum(len(call.turns) for call in request.calls)
         # Claimed before the first await, so that no other handler numbers its turns alike.
@@ -120,6 +97,22 @@ class SessionWorkflow:
             buffered=self._state.buffer.waiting,
             run_id=workflow.info().run_id,
         )
+
+    @encode.validator
+    def _check_encode(self, request: EncodeRequest) -> None:
+        # Workers look in front of it, by settings of theirs: see PersonalDataInterceptor. They
+        # are not asked where there is no validator.
+        del request
+        self._check_start(self._began)
+        # The next run begins once all handlers have answered. Those that a store keeps waiting
+        # must not be joined by ever more: Temporal takes no more than 2,000 updates of a run.
+        if self._history_is_full():
+            raise refusal(
+                TemporalUnavailable(
+                    "This run of the session is full; the next one takes the turns.",
+                    hint="The same call can be made again.",
+                )
+            )
 
     @workflow.update(name=names.END_SESSION_UPDATE)
     def end_session(self, request: EndSession) -> SessionSummary:

@@ -321,8 +321,8 @@ async def test_a_full_run_that_waits_for_the_store_takes_no_further_updates(
 
     async with running_session(temporal_client, wrap=wrap, updates_per_run=3) as session:
         encodes = [asyncio.create_task(session.encode(turn(f"text {n}"))) for n in range(8)]
-        async with asyncio.timeout(30):
-            while stores[0].attempts < 12:  # noqa: ASYNC110 - nothing tells of a failed attempt
+        async with asyncio.timeout(60):
+            while stores[0].attempts < 9:  # noqa: ASYNC110 - nothing tells of a failed attempt
                 await asyncio.sleep(0.1)
         first = (await session.handle.describe()).run_id
         stores[0].failures = 0

@@ -311,3 +311,10 @@ async def test_an_old_server_is_refused(version: str) -> None:
 async def test_new_and_own_builds_are_accepted(version: str) -> None:
     """Later versions, and builds whose version is none, are taken at their word."""
     await (await open_with(FakeServer(version=version))).close()
+
+
+async def test_a_key_over_plain_http_puts_no_warning_between_the_lines_of_a_log() -> None:
+    """Every command of a compose setup would print one, with a line of our code."""
+    settings = Settings.load(qdrant_url="http://127.0.0.1:1", qdrant_api_key="secret")
+    # Warnings are errors in tests.
+    await connect_qdrant(settings).close()
