@@ -1,7 +1,8 @@
-"""How much memory a process and all that it started have to themselves."""
+"""How much memory a process and all that it started have to themselves, and how much they work."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,14 +37,10 @@ def held_by(root: int) -> Held:
     """What a process and its descendants hold now; those that just ended hold nothing."""
     private = pss = 0.0
     parts: dict[str, float] = {}
-    waiting = [root]
-    while waiting:
-        process = _PROC / str(waiting.pop())
+    for process in _family(root):
         try:
             lines = (process / "smaps_rollup").read_text().splitlines()[1:]
             name = (process / "comm").read_text().strip()
-            for children in (process / "task").glob("*/children"):
-                waiting += map(int, children.read_text().split())
         except (FileNotFoundError, ProcessLookupError):
             continue
         sizes = {line.partition(":")[0]: int(line.split()[1]) / _MB for line in lines}
@@ -51,6 +48,30 @@ def held_by(root: int) -> Held:
         private, pss = private + own, pss + sizes["Pss"]
         parts[name] = parts.get(name, 0.0) + own
     return Held(private, pss, parts)
+
+
+def worked_by(root: int) -> float:
+    """Seconds of the processor that a process and its descendants took so far."""
+    ticks = 0
+    for process in _family(root):
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _family(root: int) -> Iterator[Path]:
+    waiting = [root]
+    while waiting:
+        process = _PROC / str(waiting.pop())
+        try:
+            for children in (process / "task").glob("*/children"):
+                waiting += map(int, children.read_text().split())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        yield process
 
 
 class Peak:
