@@ -41,8 +41,6 @@ pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 # A shell that starts the suite in the background has it, and every process that tests
 # start, ignore Ctrl-C; tests are about what it does.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Temporal's servers may take more memory for less work: garbage is collected a quarter as often.
-os.environ.setdefault("GOGC", "400")
 
 keep_temporary_files_in_memory()
 # As programs do. Unconfigured, the first memory that a test opens would configure it for all

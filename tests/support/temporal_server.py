@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -37,6 +38,8 @@ def development_server(namespaces: Sequence[str]) -> Iterator[str]:
             *(part for name in attributes for part in ("--search-attribute", f"{name}=Keyword")),
             *(part for name in namespaces for part in ("--namespace", name)),
         ],
+        # It may take more memory for less work: its garbage is collected a quarter as often.
+        env={**os.environ, "GOGC": "400"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
