@@ -24,6 +24,7 @@ from engram.evaluation.sets import MISLEADING
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.query import Analysis, analyse
 from engram.recall.pipeline import stretch_of
+from engram.recall.replies import replies_in_place
 from engram.recall.results import Ranked, RecallHit, by_score
 from engram.recall.score import score, weighted
 from engram.recall.search import FoundMemory
@@ -157,10 +158,11 @@ class AskedQuestion:
         scored = score(self.found, self.analysis, settings.recall_weights)
         factors = settings.recall_factors
         found = weighted(scored, self.now, settings.lifecycle_rules, factors)
+        stride = stretch_of(DEPTH)
+        first = replies_in_place(found[:stride], self.question.text, self.analysis)
         if self.analysis.period is None:
-            stride = stretch_of(DEPTH)
-            first = newest_first(found[:stride], self.question.text, self.analysis)
-            found = [*first, *found[stride:]]
+            first = newest_first(first, self.question.text, self.analysis)
+        found = [*first, *found[stride:]]
         lowered = [
             one.times(factors.negated, "negated") if one.memory.id in self.denied else one
             for one in found

@@ -37,7 +37,16 @@ _ASKS_TIME = re.compile(
     r"|which (?:date|day|week|month|year))\b",
     re.IGNORECASE,
 )
-_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|old|often|far|big|tall)\b", re.IGNORECASE)
+_ASKS_NUMBER = re.compile(
+    r"\bhow (?:many|much|old|often|far|big|tall|high|heavy)\b"
+    r"|\bwhat\b(?! (?:is|was|are) wrong\b).{0,60}?"
+    r"\b(?:number|price|cost|rent|fee|budget|salary|code|version|weigh|weight|dose|size|amount)s?\b",
+    re.IGNORECASE,
+)
+_ASKS_REASON = re.compile(
+    r"\bwhy\b|\bhow come\b|\bwhat(?:'s| (?:is|was|were|are))? the (?:reason|cause)|\bwhat caused\b",
+    re.IGNORECASE,
+)
 _ASKS_NAME = re.compile(
     r"\b(who|whom|whose|where|which|names?|named|called|titles?)\b", re.IGNORECASE
 )
@@ -112,6 +121,7 @@ class AskedFor(StrEnum):
     TIME = "time"
     NUMBER = "number"
     NAME = "name"
+    REASON = "reason"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +144,19 @@ class Analysis:
     former: bool = False
 
 
+_ASKS = {
+    AskedFor.TIME: _ASKS_TIME,
+    AskedFor.NUMBER: _ASKS_NUMBER,
+    AskedFor.NAME: _ASKS_NAME,
+    AskedFor.REASON: _ASKS_REASON,
+}
+
+
 def analyse(query: str, now: datetime) -> Analysis:
     """What ``query`` asks for, asked at ``now``."""
     words = set(BARE_WORDS.findall(query.casefold()))
     answered = _ASKS_WHAT_WAS_ANSWERED.search(query) is not None
-    kinds = {AskedFor.TIME: _ASKS_TIME, AskedFor.NUMBER: _ASKS_NUMBER, AskedFor.NAME: _ASKS_NAME}
-    asked = frozenset(kind for kind, pattern in kinds.items() if pattern.search(query))
+    asked = frozenset(kind for kind, pattern in _ASKS.items() if pattern.search(query))
     advice = (
         not answered
         and (_ASKS_ADVICE.search(query) is not None or _weighs_what_to_do(query, asked))
@@ -349,7 +366,17 @@ _NUMBER_CUE = re.compile(
 _NAME_CUE = re.compile(
     r"(?<=[^\W\d_A-Z,;] |[a-z,;] )[A-Z][a-z]+|[\"\u201c][^\"\u201c\u201d]+[\"\u201d]"
 )
-_PATTERNS = {AskedFor.TIME: _TIME_CUE, AskedFor.NUMBER: _NUMBER_CUE, AskedFor.NAME: _NAME_CUE}
+_REASON_CUE = re.compile(
+    r"\b(?:because|cause|due to|caused|reasons?|so that|too \w+|in order to|so (?:i|we|it|they)"
+    r"|since (?:i|it|they|he|she|the|my|our)|to (?:show|help|make|avoid|save|get))\b",
+    re.IGNORECASE,
+)
+_PATTERNS = {
+    AskedFor.TIME: _TIME_CUE,
+    AskedFor.NUMBER: _NUMBER_CUE,
+    AskedFor.NAME: _NAME_CUE,
+    AskedFor.REASON: _REASON_CUE,
+}
 
 
 @kept(2048)

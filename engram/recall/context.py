@@ -250,12 +250,18 @@ class Briefing:
         )
 
 
+_SAID_BEFORE = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
+
+
 def _tells(memory: AnyMemory) -> bool:
     """Whether it is a statement that says something by itself."""
     if isinstance(memory, Fact) and memory.category is FactCategory.NAME:
         # Whose it is, nobody said.
         return memory.slot is not None
     if isinstance(memory, SemanticMemory) and memory.form not in ANSWERING_FORMS:
+        return False
+    if memory.content.partition(" ")[0].casefold() in _SAID_BEFORE:
+        # Who "she" is stands in another turn.
         return False
     return not is_excerpt(memory)
 

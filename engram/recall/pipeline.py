@@ -1,8 +1,9 @@
 """Recall from question to answers: each stage takes candidates and gives candidates.
 
 Understand the question, bring up candidates (anew where it calls the user by name), score, weigh,
-follow links, put the newest of turns that say the same first and what is outdated behind, deny,
-put what was replaced behind what replaced it, de-duplicate, fold, rerank if asked, cut, explain.
+follow links, put answers before their questions, the newest of turns that say the same first and
+what is outdated behind, deny, put what was replaced behind what replaced it, de-duplicate, fold,
+rerank if asked, cut, explain.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from engram.language.query import analyse
 from engram.lifecycle.policies import is_disputed
 from engram.ports import MemoryRepository, Reranker
 from engram.recall.denials import Covers, Negations
+from engram.recall.replies import replies_in_place
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import explain, score, weighted
@@ -192,7 +194,7 @@ class Recaller:
     ) -> list[Ranked]:
         wanted = question.request.limit
         stride = stretch_of(wanted)
-        first = passing[:stride]
+        first = replies_in_place(passing[:stride], question.request.query, question.analysis)
         if question.request.valid_at is None and question.analysis.period is None:
             first = newest_first(first, question.request.query, question.analysis)
         passing = [

@@ -23,6 +23,7 @@ from engram.domain.memories import (
 from engram.domain.rules import LifecycleRules, RankingFactors, RankingWeights
 from engram.domain.values import Period
 from engram.language.query import (
+    ASSISTANT,
     USER,
     Analysis,
     holds_cue,
@@ -85,7 +86,8 @@ def score(
         if analysis.asked:
             held = [n for n, one in enumerate(memories) if holds_cue(one.content, analysis.asked)]
             cue = _telling(held, len(memories))
-    silent = [place for place, one in asks.items() if place in echoes or not _tells(one)]
+    of_assistant = ASSISTANT in analysis.subjects
+    silent = [n for n, one in asks.items() if n in echoes or of_assistant or not _tells(one)]
     asking = _telling(silent, len(memories))
     return by_score(
         [

@@ -36,7 +36,9 @@ from engram.domain.slots import IS_CALLED, USER, ends_something, held_predicate,
 from engram.errors import EngramError
 from engram.language.query import (
     Analysis,
+    AskedFor,
     asks_only_of,
+    holds_cue,
     in_the_users_place,
     matter_of,
     tells_of_a_change,
@@ -345,10 +347,20 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
                 known[new] = before.moved_to(min(left, before.score * JUST_BELOW), "older")
                 told[then], said = (new, said), later
     known = by_score(known)
-    return known if analysis.former else _changes_first(known, query)
+    return known if analysis.former else _changes_first(known, query, analysis)
 
 
-def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
+# A name may be written without a capital; a number or a time cannot be missed.
+_TOLD_BY_LOOKS = frozenset({AskedFor.NUMBER, AskedFor.TIME})
+
+
+def _lacks(analysis: Analysis, old: str, new: str) -> bool:
+    """Whether the newer one has nothing of the kind that is asked for, and the older has."""
+    asked = analysis.asked & _TOLD_BY_LOOKS
+    return bool(asked) and holds_cue(old, asked) and not holds_cue(new, asked)
+
+
+def _changes_first(found: list[Ranked], query: str, analysis: Analysis) -> list[Ranked]:
     """What tells of a change before the best older turn about most of what is asked for, too."""
     told = [
         len(one.memory.content) <= _LONGEST_STATEMENT and tells_of_a_change(one.memory.content)
@@ -373,6 +385,7 @@ def _changes_first(found: list[Ranked], query: str) -> list[Ranked]:
                 and 2 * len(both) > len(asked)
                 and later.renews(earlier)
                 and not asks_only_of(query, earlier.content, later.content, reworded=True)
+                and not _lacks(analysis, earlier.content, later.content)
             ):
                 before = found[old]
                 found[old] = before.moved_to(before.score * JUST_BELOW, "older")

@@ -90,6 +90,16 @@ async def test_a_briefing_tells_no_quotation_no_bare_date_and_last_what_is_over(
     ]
 
 
+async def test_a_briefing_names_whom_it_tells_of(repository: EdgeRepository) -> None:
+    """Nobody can tell who "she" is where nothing else of the conversation is told."""
+    memory, scope = await told(repository, "Ana called again. She's my sister.", "Bo is my cousin.")
+    asked = await memory.recall(scope, "Who is my sister?", NOW)
+    assert "She is the user's sister." in [hit.memory.content for hit in asked]
+    briefing = Briefing(repository, memory.settings.lifecycle_rules, covers, 100)
+    said = [one.memory.content for one in await briefing.of(scope, NOW, 10)]
+    assert said == ["Bo is the user's cousin."]
+
+
 async def test_no_profile_is_composed_of_quotations(repository: EdgeRepository) -> None:
     """They are kept, and stand in no digest."""
     memory, scope = await told(

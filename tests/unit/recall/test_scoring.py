@@ -227,6 +227,17 @@ def test_a_question_names_the_speaker_or_what_a_conclusion_begins_with(
     assert value == float(named)
 
 
+def test_what_a_user_asked_tells_nothing_of_what_the_assistant_said() -> None:
+    """Nobody learns from "What helps my knee?" what was suggested for it."""
+    asked = episode("What helps my knee?")
+    found = [brought_up(asked, words=0.9), brought_up(episode("ice", 9), words=0.9)]
+    by = weights(sparse=2, asking=1)
+    of_user = scored(*found, by=by, question=asks("user", "knee", "suggested"))
+    of_assistant = scored(*found, by=by, question=asks("assistant", "knee", "suggested"))
+    assert of_user[0].score == of_user[1].score
+    assert of_assistant[1].memory == asked
+
+
 def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
     """A question about oneself is one about the user; a name that is known takes its place."""
     question = asks("user")

@@ -110,6 +110,8 @@ def test_a_question_is_understood() -> None:
     assert {"carl", "brother", "user"} <= found.subjects
     assert found.asked == {AskedFor.TIME}
     assert analyse("How many cats are there?", ASKED_AT).asked == {AskedFor.NUMBER}
+    assert analyse("What's the fee for the course?", ASKED_AT).asked == {AskedFor.NUMBER}
+    assert analyse("How come we left the vet?", ASKED_AT).asked == {AskedFor.REASON}
     assert analyse("Who is the name of it?", ASKED_AT).asked == {AskedFor.NAME}
     assert analyse("cats", ASKED_AT).asked == frozenset()
 
@@ -223,11 +225,26 @@ def test_no_other_turn_is_taken_for_a_change(content: str, asked: str) -> None:
     assert newest_first(found, asked, analyse(asked, ASKED_AT))[0] == old
 
 
+@pytest.mark.parametrize(
+    ("asked", "changes"), [("how many spare tyres are there?", False), ("any spare tyres?", True)]
+)
+def test_a_change_without_the_number_asked_for_is_no_newer_answer(
+    asked: str, *, changes: bool
+) -> None:
+    """Where the older turn has one."""
+    old = Ranked(episode("there are four spare tyres", 1), 0.9)
+    new = Ranked(episode("the spare tyres are now black", 8), 0.3)
+    found = newest_first([old, new], asked, analyse(asked, ASKED_AT))
+    assert (found[0].memory == new.memory) is changes
+
+
 def test_a_text_holds_what_is_asked_for() -> None:
     """A time, a number or a name is recognised by its looks alone."""
     assert holds_cue("We moved last week.", frozenset({AskedFor.TIME}))
     assert holds_cue("I have three cats.", frozenset({AskedFor.NUMBER}))
     assert holds_cue("I met my friend Carl.", frozenset({AskedFor.NAME}))
+    assert holds_cue("The vet was too dear.", frozenset({AskedFor.REASON}))
+    assert not holds_cue("Me too! I can't wait.", frozenset({AskedFor.REASON}))
     assert not holds_cue("It was nice.", frozenset(AskedFor))
 
 

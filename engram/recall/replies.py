@@ -1,0 +1,92 @@
+"""A turn and the reply to it: an answer before its question, an echo behind what it echoes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram.domain.memories import Episode
+from engram.language.query import ASSISTANT, Analysis, holds_cue, speaks_of_oneself
+from engram.language.text import bare_stems
+from engram.recall.results import Ranked, by_score
+from engram.recall.stages import JUST_BELOW
+
+
+def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) -> list[Ranked]:
+    """``found``, best first, where a turn and the reply to it stand as they bear on the question.
+
+    A turn that asks repeats the words of ``query``, and its reply holds the answer: it takes the
+    turn's place, unless advice is wanted, for which what a question tells counts. "Thanks, saved
+    Ana's number." repeats them too, and the number is in the turn before, so that it comes behind
+    that. Only turns that were found are looked at.
+    """
+    known = list(found)
+    turns = {
+        (memory.session_id, memory.sequence): place
+        for place, one in enumerate(known)
+        if isinstance(memory := one.memory, Episode) and memory.session_id is not None
+    }
+    asked: frozenset[str] | None = None
+    for (session, sequence), place in turns.items():
+        after = turns.get((session, sequence + 1))
+        if after is None:
+            continue
+        turn, reply = known[place].memory, known[after].memory
+        assert isinstance(turn, Episode)  # noqa: S101 - for the type checker
+        assert isinstance(reply, Episode)  # noqa: S101 - for the type checker
+        if _asks(turn):
+            if _answers(reply, turn, analysis):
+                known[place], known[after] = _answer_first(known[place], known[after])
+        elif known[after].score > known[place].score:
+            if asked is None:
+                # What an apostrophe cuts off is no word.
+                asked = frozenset(word for word in bare_stems(query) if len(word) > 1)
+            if _echoes(reply, turn, asked, analysis):
+                behind = known[place].score * JUST_BELOW
+                known[after] = known[after].moved_to(behind, "echo")
+    return by_score(known)
+
+
+def _asks(turn: Episode) -> bool:
+    return turn.content.rstrip().endswith("?")
+
+
+def _answers(reply: Episode, turn: Episode, analysis: Analysis) -> bool:
+    """Whether the answer is in the reply, and not in what the question tells by itself.
+
+    "What do I cook with my new wok?" tells of a wok, so that who asks "what did I buy?" means it.
+    """
+    if turn.role == ASSISTANT or _asks(reply) or analysis.advice:
+        return False
+    if (reply.role, reply.speaker) == (turn.role, turn.speaker):
+        return False
+    # People tell much on the way to what they ask each other.
+    to_assistant = reply.role == ASSISTANT and (
+        ASSISTANT in analysis.subjects or not speaks_of_oneself(turn.content)
+    )
+    return to_assistant or _has_more(reply, turn, analysis)
+
+
+def _echoes(reply: Episode, turn: Episode, asked: frozenset[str], analysis: Analysis) -> bool:
+    """Whether an assistant has no word that is ``asked`` but from the turn it replies to."""
+    return (
+        reply.role == ASSISTANT
+        and turn.role != ASSISTANT
+        and ASSISTANT not in analysis.subjects
+        and not _has_more(reply, turn, analysis)
+        and asked & bare_stems(reply.content) <= bare_stems(turn.content)
+    )
+
+
+def _has_more(reply: Episode, turn: Episode, analysis: Analysis) -> bool:
+    """Whether it alone holds something of the kind that is asked for."""
+    kinds = analysis.asked
+    return bool(kinds) and holds_cue(reply.content, kinds) and not holds_cue(turn.content, kinds)
+
+
+def _answer_first(question: Ranked, answer: Ranked) -> tuple[Ranked, Ranked]:
+    """Both, the answer with what the question matches by its words where that is more."""
+    asking = sum(part.contribution for part in question.parts if part.name == "asking")
+    whole = question.score - asking
+    best = max(answer.score, whole)
+    behind = min(question.score, best * JUST_BELOW)
+    return question.moved_to(behind, "answered"), answer.moved_to(best, "answers")
