@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
+from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, masked, sentences
-from engram.language.statements.declared import Declared, declared
+from engram.language.statements.declared import Declared, declared, is_role_of_things
 from engram.language.statements.notes import Person, people
 from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
 from engram.language.statements.predicates import RuleStatement, find
@@ -88,6 +89,13 @@ def corrected(
         if (spelt := spelt_name(sentence.text)) is not None:
             yield from _respelt(sentence, spelt, told, before)
             continue
+        out = expression(_TABLE, "is_out").match(sentence.text)
+        chosen = elsewhere().get(_bare(out.group("what"))) if out else None
+        if chosen is not None and _is_chosen(chosen):
+            start = chosen.content.rpartition(chosen.value)[0].rstrip()
+            over = f"{start} no longer {chosen.value}."
+            yield replace(chosen, holds=False, begins=False, content=over, sentence=sentence)
+            continue
         swap = _swap(sentence)
         if swap is not None:
             yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
@@ -99,6 +107,12 @@ def corrected(
             # "I meant Bosch. I work at Bosch." says itself of what.
             elif told and _bare(new) not in own():
                 yield from _meant(sentence, new, told[-1])
+
+
+def _is_chosen(one: Declared) -> bool:
+    """Whether it is chosen for something; somebody who is "out" is not at their desk."""
+    role = one.predicate.removesuffix(" is")
+    return role != one.predicate and is_role_of_things(role)
 
 
 def _respelt(
@@ -147,7 +161,7 @@ def _by_value(before: Sequence[str]) -> dict[str, Declared]:
     return {
         _bare(one.value): one
         for turn in before
-        for one in (*_of_people(turn), *declared(turn))
+        for one in (*_of_people(turn), *changed(turn), *declared(turn))
         if one.holds
     }
 

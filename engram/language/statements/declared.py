@@ -295,6 +295,7 @@ def _role(
         yield Declared(whose, predicate, who, content, sentence, holds)
 
 
+_CHOICES = frozenset({"supplier", "provider", "vendor", "insurer", "contractor", "carrier"})
 _WORK = frozenset({"job", "position", "gig"})
 _AT_A_TIME = re.compile(rf"at (?:{_CLOCK.pattern})|on {WEEKDAY}s?", re.I)
 _NUMBERED = re.compile(r"(?:room|floor|building|hall|desk|drawer|shelf|gate|bay) (?:\d|[A-Z]\b)")
@@ -359,6 +360,13 @@ def _role_of(
 def is_held_by_one(role: str) -> bool:
     """Whether one has one at a time, and may have another later: "boss", not "mother"."""
     return role.rpartition(" ")[-1] in words(_DATA, "succeeded")
+
+
+def is_role_of_things(role: str) -> bool:
+    """Whether it is a choice rather than a person: "supplier", not "boss"."""
+    word = role.rpartition(" ")[-1]
+    people = vocabulary().relations | words(_DATA, "held_by_one") | words(_DATA, "titles")
+    return (word not in people and not word.endswith(("er", "or", "ist"))) or word in _CHOICES
 
 
 def _is_one_of_several(role: Sequence[str]) -> bool:

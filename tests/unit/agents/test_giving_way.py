@@ -199,9 +199,16 @@ def _labels(values: str) -> list[dict[str, str]]:
     return [{"predicate": predicate, "object": what} for predicate, what in pairs]
 
 
+def _days(*said: str) -> list[dict[str, str]]:
+    """A turn a day."""
+    return [
+        {"text": text, "timestamp": f"2025-01-{day:02d}T12:00:00+00:00"}
+        for day, text in enumerate(said, start=1)
+    ]
+
+
 def _judged(story: str, *, current: str = "", past: str = "", never: str = "") -> Verdict:
-    said = enumerate(story.split(" | "), start=1)
-    turns = [{"text": text, "timestamp": f"2025-01-{day:02d}T12:00:00+00:00"} for day, text in said]
+    turns = _days(*story.split(" | "))
     labels = {"current": _labels(current), "past": _labels(past), "never": _labels(never)}
     return judged(labels, told(turns))
 
@@ -219,3 +226,39 @@ def test_what_lasts_a_while_or_is_said_of_others_replaces_nothing(
     """Journeys, other people's lives, and words that say something else."""
     verdict = _judged(story, current=current, never=never)
     assert (verdict.missing, verdict.superfluous, verdict.false) == ((), (), ())
+
+
+ENDED = [
+    ("Our supplier is Northgate.", "Northgate is out."),
+    ("We have a new supplier, Northgate.", "Sadly Northgate is off the list."),
+    ("Our venue is Garden Hall.", "The Garden Hall is out of the running."),
+    ("I'll send Ana the numbers.", "Numbers are in!"),
+    ("I'll write the report.", "Report's in."),
+    ("I promised Tom to hand in the form.", "The form is finally in."),
+]
+STILL_SO = [
+    ("Our boss is Tom.", "Tom is out."),
+    ("Our supplier is Northgate.", "Northgate is out of pens."),
+    ("I promised to pick up the kids.", "The kids are in."),
+    ("I'll write the report.", "The report is in German."),
+]
+
+
+def _current(*turns: str) -> list[str]:
+    """What is so after these turns, without what only says that something ended."""
+    known = told(_days(*turns)).known.values()
+    held = (m for m in known if m.superseded_by is None and m.resolution is None)
+    return [m.content for m in held if m.slot and not m.slot.predicate.startswith("no longer")]
+
+
+@pytest.mark.parametrize(("turn", "ending"), ENDED)
+def test_what_is_out_or_in_has_ended(turn: str, ending: str) -> None:
+    """A choice that is out is none any more, and what is in has been handed in."""
+    assert _current(turn)
+    assert not _current(turn, ending)
+
+
+@pytest.mark.parametrize(("turn", "remark"), STILL_SO)
+def test_who_is_out_for_a_while_is_still_what_they_were(turn: str, remark: str) -> None:
+    """Somebody out of the office, or something out of stock."""
+    assert set(_current(turn)) <= set(_current(turn, remark))
