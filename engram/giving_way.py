@@ -7,12 +7,13 @@ second at a time, in which several answers come as if they were alone; then it h
 whoever waits.
 
 What it is begun with costs as much for ten turns as for forty. Hence it is begun in a lull, when
-nobody waits, and where no lull comes, a little later with what came in between.
+nobody has waited for a moment, and where no lull comes, a little later with what came in between.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -32,8 +33,11 @@ _OWED_SHARE: Final = 0.5
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
-LONGEST_DELAY: Final = 15.0
+LONGEST_DELAY: Final = 30.0
 """Seconds for which work is put off where no lull comes."""
+# Seconds without anybody who waits that make a lull: where a dozen talk without a pause there are
+# gaps between their calls all the time, each of a few milliseconds.
+_LULL: Final = 0.25
 # Seconds between two looks for one.
 _GLANCE: Final = 0.05
 # Seconds. A sleep of nothing is over before whoever waits is awake.
@@ -50,6 +54,8 @@ class Rests:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._awaited = 0
+        # When the last one who waited had his answer.
+        self._left = -math.inf
         self._wanted = 0
         self._owed = _LONGEST_REST
         self._all_taken = False
@@ -68,6 +74,7 @@ class Rests:
         finally:
             with self._lock:
                 self._awaited -= 1
+                self._left = self._clock()
 
     @contextmanager
     def wanted(self) -> Iterator[None]:
@@ -81,14 +88,17 @@ class Rests:
                 self._wanted -= 1
 
     async def lull(self, longest: float = LONGEST_DELAY) -> None:
-        """Wait until nobody waits for an answer, or somebody waits for the work.
+        """Wait until nobody has waited for an answer for a moment, or somebody waits for the work.
 
         Args:
             longest: Seconds after which it goes on anyway.
         """
         end = self._clock() + longest
-        while self._awaited and not self._wanted and self._clock() < end:  # noqa: ASYNC110 - time ends it, too
+        while not self._is_lull() and not self._wanted and self._clock() < end:  # noqa: ASYNC110 - time ends it, too
             await asyncio.sleep(_GLANCE)
+
+    def _is_lull(self) -> bool:
+        return not self._awaited and self._clock() - self._left >= _LULL
 
     def is_due(self) -> bool:
         """Whether work rests now; looked at again and again, from any thread."""

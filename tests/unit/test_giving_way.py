@@ -130,9 +130,24 @@ async def test_threads_that_work_in_the_background_hands_work_to_rest_too() -> N
 
 async def test_work_begins_at_once_where_nobody_waits() -> None:
     """In quiet there is a lull already: nothing is put off, not even for a turn of the loop."""
-    waiting = asyncio.ensure_future(lull(60.0))
+    waiting = asyncio.ensure_future(Looking().rests.lull(60.0))
     await asyncio.sleep(0)
     assert waiting.done()
+
+
+async def test_gaps_between_calls_are_no_lull() -> None:
+    """Where calls follow one another nothing begins in between, by a clock made by hand."""
+    looking = Looking()
+    with looking.rests.awaited():
+        waiting = asyncio.ensure_future(looking.rests.lull(60.0))
+    for _ in range(3):
+        looking.now += 0.2
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        with looking.rests.awaited():
+            looking.now += 0.02
+    looking.now += 0.3
+    await asyncio.wait_for(waiting, 10)
 
 
 async def test_work_begins_when_nobody_waits_any_more() -> None:
@@ -161,9 +176,9 @@ async def test_work_is_put_off_for_a_while_at_most() -> None:
     """Under calls without end it begins when its time is over, by a clock made by hand."""
     looking = Looking()
     with looking.rests.awaited():
-        waiting = asyncio.ensure_future(looking.rests.lull(15.0))
+        waiting = asyncio.ensure_future(looking.rests.lull(30.0))
         await asyncio.sleep(0)
-        looking.now += 14.9
+        looking.now += 29.9
         await asyncio.sleep(0.1)
         assert not waiting.done()
         looking.now += 0.2
