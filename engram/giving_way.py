@@ -33,7 +33,7 @@ _OWED_SHARE: Final = 0.5
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
-LONGEST_DELAY: Final = 30.0
+LONGEST_DELAY: Final = 15.0
 """Seconds for which work is put off where no lull comes."""
 # Seconds without anybody who waits that make a lull: where a dozen talk without a pause there are
 # gaps between their calls all the time, each of a few milliseconds.

@@ -176,9 +176,9 @@ async def test_work_is_put_off_for_a_while_at_most() -> None:
     """Under calls without end it begins when its time is over, by a clock made by hand."""
     looking = Looking()
     with looking.rests.awaited():
-        waiting = asyncio.ensure_future(looking.rests.lull(30.0))
+        waiting = asyncio.ensure_future(looking.rests.lull(15.0))
         await asyncio.sleep(0)
-        looking.now += 29.9
+        looking.now += 14.9
         await asyncio.sleep(0.1)
         assert not waiting.done()
         looking.now += 0.2
