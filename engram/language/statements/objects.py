@@ -367,9 +367,15 @@ class MatchContext:
         return self.sentence == self.sentence.lower()
 
 
+# "Postgres 17", "Pixel 6 Pro".
+_VERSION_OF = re.compile(r"(?P<name>.+?) v?\d[\w.]*(?: (?:pro|max|plus|mini|ultra|air|lts)){0,2}\Z")
+
+
 def is_product(thing: Thing) -> bool:
-    """Whether it is a tool by name."""
-    return thing.name.casefold() in vocabulary().products
+    """Whether it is a tool by name, or some version of one: "Postgres 17"."""
+    name, products = thing.name.casefold(), vocabulary().products
+    version = _VERSION_OF.match(name) if name not in products else None
+    return name in products or (version is not None and version["name"] in products)
 
 
 def is_place(thing: Thing) -> bool:

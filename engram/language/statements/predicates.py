@@ -344,9 +344,19 @@ def _origin(spoken: MatchContext) -> list[Thing]:
     return [one for one in _place(spoken) if not _names_a_day(one)]
 
 
+# "S3", "TCP/IP": a service or a protocol; places are not written so.
+_NO_PLACE = re.compile(r"\b[A-Za-z]+\d|\w/\w")
+
+
 def _moved_to(spoken: MatchContext) -> list[Thing]:
     # "Moved to Bosch" says where somebody works.
-    return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
+    return [
+        one
+        for one in _place(spoken)
+        if is_place(one)
+        or is_product(one)
+        or not (_is_employer(one) or _NO_PLACE.search(one.name))
+    ]
 
 
 def _birth(spoken: MatchContext) -> list[Thing]:
