@@ -64,6 +64,9 @@ class RuleStatement:
 # --- which words can be the object of which predicate
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living|retrained|requalified)\b", re.I)
+_PROMOTED = re.compile(r"\bpromot(?:ed|ing)\b", re.I)
+# "Promoted to shift lead" is work, "promoted to Gold" and "to the first team" is none.
+_RANK = re.compile(r"(?:an? )?[a-z][a-z -]*\Z")
 # Where and when one studies.
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
 _SCHOOLS |= frozenset("mornings afternoons evenings weekends nights".split())
@@ -230,7 +233,22 @@ def _vehicle(spoken: MatchContext) -> list[Thing]:
     """A car by its make; "a truck for work" is no car of one's own."""
     found = objects.thing(spoken.rest.strip())
     makes = found is not None and any(word[:1].isupper() for word in found.name.split())
-    return [found] if found is not None and makes else []
+    # "My laptop is Anna's"
+    return [found] if found is not None and makes and not found.name.endswith("'s") else []
+
+
+def _car(spoken: MatchContext) -> list[Thing]:
+    """A car by a make or model that is known, whatever is said of it: "got a Dacia Jogger"."""
+    found = objects.thing(spoken.rest.strip())
+    named = [] if found is None else found.name.split()
+    known = [word.casefold() in vocabulary().cars for word in named]
+    written = all(
+        of_cars or word[:1].isupper() or word[:1].isdigit()
+        for word, of_cars in zip(named, known, strict=True)
+    )
+    an_object = spoken.lower and _AN_OBJECT.match(spoken.rest.strip())
+    proper = an_object or any(word[:1].isupper() for word in named)
+    return [found] if found is not None and any(known) and written and proper else []
 
 
 def _trip(spoken: MatchContext) -> list[Thing]:
@@ -304,7 +322,8 @@ def _work(spoken: MatchContext) -> list[Thing]:
     # "Head of sales", "manager of a shoe shop"
     occupied = words[1:2] == ["of"] and words[0] in {*known, "head", "vp", "chief"}
     occupied = occupied or words[-1] in known or " ".join(words[-2:]) in known
-    return [found] if occupied or _ANY_WORK.search(spoken.said) else []
+    promoted = _PROMOTED.search(spoken.said) and _RANK.match(found.phrase)
+    return [found] if occupied or promoted or _ANY_WORK.search(spoken.said) else []
 
 
 def _occupation(spoken: MatchContext) -> list[Thing]:
@@ -444,6 +463,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "debt": _debt,
     "weight": _weight,
     "vehicle": _vehicle,
+    "car": _car,
     "trip": _trip,
     "diet": _diet,
     "animal_food": _animal_food,
@@ -466,7 +486,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted", "found", "has_new"):
+    for said in ("is", "inverted", "found", "risen", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             if thing is None:
@@ -495,13 +515,23 @@ def exchanged(clause: str) -> list[RuleStatement]:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
     swapped = moved or expression(_EXCHANGES, "for").match(clause)
-    known = _of_a_kind(swapped) if swapped else []
-    if known:
-        return known
-    if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
-        return _moved(moved)
     if swapped is None:
         return []
+    found = _exchanged(swapped, moving=moved is not None)
+    again = expression(_EXCHANGES, "back_again").search(swapped.group("new"))
+    back = again is not None and swapped.group("old").startswith(again.group("again") or "")
+    return [replace(one, holds=not one.holds, begins=not one.holds) for one in found] if back else found
+
+
+def _exchanged(swapped: re.Match[str], *, moving: bool) -> list[RuleStatement]:
+    known = _of_a_kind(swapped)
+    if known:
+        return known
+    if moving and expression(_EXCHANGES, "moving").match(swapped.group("verb")):
+        return _moved(swapped)
+    if not moving and swapped.group("home") and swapped.group("new_home"):
+        # "The flat in Lyon for a house in Annecy"
+        return _exchange("lives in", *(objects.place(swapped.group(one)) for one in ("old", "new")))
     return _jobs(swapped.group("old"), swapped.group("new")) or _of_names(swapped)
 
 
