@@ -369,9 +369,7 @@ def instead_now(
             yield from (_begun(one, thing, sentence) for thing in known)
 
 
-def _favourite_now(
-    sentence: Sentence, told: Sequence[RuleStatement]
-) -> Iterator[RuleStatement]:
+def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """Of what was told last, another favourite: "Lapsang is my favourite now"."""
     now = expression(_TABLE, "favourite_now").search(sentence.text)
     last = next((one for one in reversed(told) if one.predicate.startswith("favourite ")), None)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from engram.domain.slots import role_slot, wordings
 from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
-from engram.language.statements.objects import Thing, is_product
+from engram.language.statements.objects import Thing, is_origin, is_product
 from engram.language.statements.slips import said_again
 from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
@@ -137,8 +137,8 @@ _REPORTED = re.compile(
 # "My doctor's Dr. Haddad", "our flight's at 9:15"; but "my doctor's Honda broke down".
 _IS = re.compile(
     r"\A(?P<role>(?:[Mm]y|[Oo]ur) [a-z][a-z-]{1,20}(?: [a-z][a-z-]{1,20})?)'s "
-    r"(?=(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}\s*(?:\Z|[,.;!]|now\b)"
-    r"|(?:(?:at|on|in|from) )?[$€£]?\d)"
+    r"(?=(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?![A-Z]\w*(?:ish|ese|ian|can|ean|eli|ani|ch|ss|an)\b|Greek\b|Czech\b)[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}\s*(?:\Z|[,.;!]|now\b)"
+    r"|(?:(?:at|on|in|from) |[$€£])\d)"
 )
 _HAS = re.compile(r"(?<=\w)'s (?=(?:(?:now|currently) )?(?:living|working|studying|playing) )")
 
@@ -284,7 +284,8 @@ def _role(
             job = made(sentence, whose, "works at", value, said=" ".join(before), holds=holds)
             yield replace(job, value=value.split(" ", 1)[1])
             return
-        if predicate and value and names_one(role, value):
+        of_people = not is_role_of_things(role)
+        if predicate and value and names_one(role, value) and not (of_people and is_origin(value)):
             yield made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
         return
     if value and (where := _whereabouts(value)) and (what := subject_of(before, where)):

@@ -68,7 +68,7 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
         asked = own[max(0, sentence.start - _LONGEST_QUESTION) : sentence.start]
         full = (
             _so_do_i(said)
-            or _so_am_i(said, last)
+            or _so_am_i(sentence.text, last)
             or _left_first(said)
             or _gapped(said)
             or _of_topic(said, asked)
@@ -141,7 +141,11 @@ def _of_own_role(said: str, role: tuple[str, str] | None) -> str | None:
         return None
     whose, what = role
     found = re.search(rf"\bthe {what}\b(?! (?:of|for|in|at)\b)", said, re.I)
-    return None if found is None else _capital(f"{said[: found.start()]}{whose} {what}{said[found.end() :]}")
+    return (
+        None
+        if found is None
+        else _capital(f"{said[: found.start()]}{whose} {what}{said[found.end() :]}")
+    )
 
 
 # --- "Tom moved to Oslo and Ana to Rome": a verb that is said once

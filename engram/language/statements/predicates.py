@@ -66,9 +66,11 @@ class RuleStatement:
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living|retrained|requalified)\b", re.I)
 _PROMOTED = re.compile(r"\bpromot(?:ed|ing)\b", re.I)
 # "Promoted to shift lead" is work, "promoted to Gold" and "to the first team" is none.
-_RANK = re.compile(r"(?:an? )?[a-z][a-z -]*\Z")
+_RANK = re.compile(r"(?:an? )?(?!the\b)[a-z][a-z -]*\Z")
 # Where and when one studies.
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
+# What kind of a degree it is.
+_SCHOOLS |= frozenset({"undergraduate", "postgraduate", "graduate", "honours", "associate"})
 _SCHOOLS |= frozenset("mornings afternoons evenings weekends nights".split())
 _LEAVING_WORK = re.compile(
     r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
@@ -83,7 +85,7 @@ _LEAVING_A_JOB = re.compile(
 )
 # "My botany degree" and "a botany student" name what is studied first.
 _DEGREE = re.compile(
-    r"(?<=\w)\s+(?:degree|course|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
+    r"(?<=\w)\s+(?:degree|course|class|classes|lessons|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
     re.I,
 )
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
@@ -132,7 +134,12 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     # "Gone back to Firefox", "moved to Bosch": neither is a place to live.
     elsewhere = (is_product(found) or _is_employer(found)) and not is_place(found)
+    # "Anyway, back to Scythe": nobody went anywhere.
+    elsewhere = elsewhere or (_BACK_TO.match(spoken.said) is not None and not is_place(found))
     return [found] if named and not (blocked or _names_a_day(found) or elsewhere) else []
+
+
+_BACK_TO = re.compile(r"(?:(?:i'm|i am|we're|we are) )?back to\Z", re.I)
 
 
 def _names_a_day(thing: Thing) -> bool:
@@ -256,6 +263,9 @@ def _trip(spoken: MatchContext) -> list[Thing]:
     found = objects.name(spoken.rest.strip())
     if found is None or found.name.endswith("'s") or _is_employer(found) or is_product(found):
         return []
+    if _names_a_day(found):
+        # "Back from Sunday mass"
+        return []
     return [Thing(f"go to {found.name}", f"go to {found.name}")]
 
 
@@ -344,11 +354,17 @@ def _field_of_work(spoken: MatchContext) -> list[Thing]:
     return [Thing(found.group("field"), found.group("field"))]
 
 
+_SQUARE = re.compile(r"\bwith\Z", re.I)
+
+
 def _debt(spoken: MatchContext) -> list[Thing]:
     """Whom one owes, and what: "Stefan 50 euros"."""
     rest = spoken.rest.strip()
     if expression("statements", "no_debt").match(rest):
         return []
+    if _SQUARE.search(spoken.said):
+        # "Settled up with Piotr last night": what follows is no debt.
+        return _listed(objects.name(rest) or objects.thing(rest))
     # "Paid Stefan back on Friday": what follows is no debt.
     said = expression("statements", "paid_back").match(rest)
     both = None if said else expression("statements", "owed_each").match(rest)
@@ -372,9 +388,7 @@ def _moved_to(spoken: MatchContext) -> list[Thing]:
     return [
         one
         for one in _place(spoken)
-        if is_place(one)
-        or is_product(one)
-        or not (_is_employer(one) or _NO_PLACE.search(one.name))
+        if is_place(one) or is_product(one) or not (_is_employer(one) or _NO_PLACE.search(one.name))
     ]
 
 
@@ -404,9 +418,12 @@ def _is_employer(thing: Thing) -> bool:
 def _is_possession(thing: Thing) -> bool:
     words = re.findall(r"[\w'-]+", thing.name.casefold())
     known, blocked = vocabulary().has_nouns, vocabulary().has_blockers
-    if not words or blocked.intersection(words):
+    if not words or blocked.intersection(words) or words[-1] in _THEM:
         return False
     return bool({words[-1], words[0], " ".join(words[-2:])} & known) or " of " in thing.name
+
+
+_THEM = frozenset({"them", "it", "those", "these", "us", "you"})
 
 
 def _is_idle(thing: Thing) -> bool:
@@ -520,7 +537,11 @@ def exchanged(clause: str) -> list[RuleStatement]:
     found = _exchanged(swapped, moving=moved is not None)
     again = expression(_EXCHANGES, "back_again").search(swapped.group("new"))
     back = again is not None and swapped.group("old").startswith(again.group("again") or "")
-    return [replace(one, holds=not one.holds, begins=not one.holds) for one in found] if back else found
+    return (
+        [replace(one, holds=not one.holds, begins=not one.holds) for one in found]
+        if back
+        else found
+    )
 
 
 def _exchanged(swapped: re.Match[str], *, moving: bool) -> list[RuleStatement]:

@@ -17,7 +17,13 @@ from engram.language.statements.clauses import (
     sentences,
     turned_round,
 )
-from engram.language.statements.objects import NOTHING_NAMED, MatchContext, Thing, is_product
+from engram.language.statements.objects import (
+    NOTHING_NAMED,
+    MatchContext,
+    Thing,
+    is_origin,
+    is_product,
+)
 from engram.language.statements.patterns import (
     Pattern,
     Reading,
@@ -252,9 +258,7 @@ def _is_called_otherwise(
     return bool(going_by) and one not in going_by
 
 
-def _only_grew_up(
-    one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
-) -> bool:
+def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
     """Whether they are from elsewhere, as they say: "I'm from Ghana, grew up in Accra"."""
     return (
         one.predicate == "is from"
@@ -300,7 +304,9 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):
                 it = _JOINING.sub("", said.group("it"))
-                spoken = MatchContext(said.group(), it, sentence.text)
+                # Without the object itself: in "made me want to work" nobody works as a want.
+                around = f"{said.string[said.start() : said.start('it')]}{said.string[said.end('it') : said.end()]}"
+                spoken = MatchContext(around, it, sentence.text)
                 for thing in find(pattern.kind, spoken):
                     at = sentence.start + said.start()
                     yield _stated(pattern, thing, said=said.group(), at=at, sentence=sentence)
@@ -332,6 +338,9 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
         return []
     words, rest = reading.clause[: said.end()], reading.clause[said.end() :]
     things = find(pattern.kind, MatchContext(words, rest, sentence.text))
+    if pattern.predicate in _OF_PERSONS:
+        # "My wife is Thai"
+        things = [one for one in things if not is_origin(one.name)]
     found = [_stated(pattern, thing, said=words) for thing in things]
     if not found or not pattern.holds:
         return found

@@ -150,7 +150,11 @@ def learnt(*said: str) -> list[str]:
         ("I should add that I live in Hull.", ["The user lives in Hull."], []),
         ("I've gone back to Firefox.", ["The user uses Firefox."], ["The user lives in Firefox."]),
         ("I moved to Shell last year.", [], ["The user lives in Shell."]),
-        ("We moved to Postgres 17.", ["The user uses Postgres 17."], ["The user lives in Postgres 17."]),
+        (
+            "We moved to Postgres 17.",
+            ["The user uses Postgres 17."],
+            ["The user lives in Postgres 17."],
+        ),
         ("Moved to S3 last month.", [], ["The user lives in S3."]),
         ("We moved to Slack channel 4.", [], ["The user lives in Slack channel 4."]),
         ("I moved to Area 51.", ["The user lives in Area 51."], []),
