@@ -59,6 +59,7 @@ from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
 from engram.language.statements.corrections import (
     by_what_was_told,
+    came_about,
     claims,
     corrected,
     denied,
@@ -494,6 +495,7 @@ def _with_corrections(
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
+    own += came_about(turn.content, said)
     own += instead_now(turn.content, mine, last)
     own += given_up_for(turn.content, mine)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]

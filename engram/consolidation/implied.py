@@ -261,8 +261,14 @@ def _owed_before(
 def _paid(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
-    old = _only(_owed_to(told.held.object, told.held.subject, standing))
-    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+    """The debt that is paid; of several, what is money, and all of them where both are square."""
+    owed = list(_owed_to(told.held.object, told.held.subject, standing))
+    if len(owed) > 1 and not _says(told.one, "all_square"):
+        owed = [one for one in owed if expression("statements", "money").search(one.slot.object)]
+    if not owed:
+        yield told.one
+    for old in owed:
+        yield _over(old, told.one, told.one.confidence)
 
 
 def _gave_in(

@@ -76,6 +76,7 @@ class Vocabulary(BaseModel):
         has_blockers: What one has without owning or suffering it.
         products: Names of tools that could be mistaken for places.
         employers: Well-known employers.
+        cars: Makes of cars, and models that are called nothing else.
         subjects: What one studies.
         languages: Names of languages.
         plan_blockers: "Going to" before one of these is no plan.
@@ -122,6 +123,7 @@ class Vocabulary(BaseModel):
     has_blockers: frozenset[str]
     products: frozenset[str]
     employers: frozenset[str]
+    cars: frozenset[str]
     subjects: frozenset[str]
     languages: frozenset[str]
     plan_blockers: frozenset[str]

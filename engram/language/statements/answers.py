@@ -71,12 +71,16 @@ def in_full(asked: str, answer: str) -> str | None:
     if question.count("?") != 1:
         # Which of them is answered, nobody can tell.
         return None
-    said = _value(plain(answer, dashes=False))
+    spoken = plain(answer, dashes=False)
+    otherwise = expression(_ANSWERS, "otherwise").match(spoken)
+    said = _value(spoken[otherwise.end() :] if otherwise else spoken)
     if said is None:
         return None
     for asks, told in _forms():
         found = asks.search(question)
-        full = _filled(told, found.groupdict(), said) if found else None
+        if found is None or (otherwise and "other" not in asks.groupindex):
+            continue
+        full = _filled(told, found.groupdict(), said)
         if full is not None:
             return full
     return None

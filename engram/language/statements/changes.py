@@ -95,7 +95,7 @@ _TRADED = re.compile(
 )
 _SPEAKS = re.compile(r"(?:I|we)(?:'ve| have)?(?: just| finally| now| recently)?", re.I)
 _NAMED_SO = re.compile(
-    r"(?P<whose>.{2,60}?) (?:has|have|got) a new (?P<role>[a-z][a-z -]{1,30})"
+    r"(?P<whose>I|.{2,60}?) (?:has|have|got) a new (?P<role>[a-z][a-z -]{1,30})"
     r"(?:,|:| -| called| named|, it's|, its name is) (?P<value>.{1,60})\Z"
 )
 

@@ -188,7 +188,7 @@ _CLAUSE_BREAK = re.compile(
     re.I,
 )
 _FIRST_PERSON = re.compile(
-    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|name's|(?:they|everyone|everybody|(?:most\s+)?people|friends|folks)"
+    r"(?:i|ive|im|we|my|our|(?:(?:you\s+can|please|just|feel\s+free\s+to)\s+){0,2}call\s+me|(?:the\s+)?name's|(?:they|everyone|everybody|(?:most\s+)?people|friends|folks)"
     r"\s+(?:just\s+|all\s+)?(?:calls?|knows?)\s+me|home(?:\s+for\s+(?:me|us|now))?(?:\s+(?:is|has|isn't)|'s))\b",
     re.I,
 )
@@ -278,6 +278,8 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
         turn: What it stands in: "Where do I live? Ghent" is answered by it.
     """
     at, said = opened(sentence)
+    trusted = _told_by_authority().match(said) if " it" in said else None
+    said = said[trusted.end() :] if trusted else said
     for way in _TURNED_ROUND:
         found = expression("statements", way).match(said)
         if found:
@@ -402,11 +404,20 @@ def _left_out() -> tuple[tuple[re.Pattern[str], str], ...]:
 @cache
 def _trusted() -> re.Pattern[str]:
     """Who knows it of the speaker: "my passport says I was born in Lagos"."""
+    return re.compile(rf"{_authority()}(?=(?:i|my)\b)", re.I)
+
+
+@cache
+def _told_by_authority() -> re.Pattern[str]:
+    """The same, of "the doctor says it's strawberries I'm allergic to"."""
+    return re.compile(rf"{_authority()}(?=it(?:'s|\s+is)\b)", re.I)
+
+
+def _authority() -> str:
     who = alternatives(vocabulary().authorities)
-    return re.compile(
+    return (
         rf"(?:my\s+|the\s+|our\s+)?(?:{who})\s+(?:says?|said|tells?\s+me|told\s+me|confirm(?:s|ed)|"
-        r"shows?|showed)\s+(?:that\s+)?(?=(?:i|my)\b)",
-        re.I,
+        r"shows?|showed)\s+(?:that\s+)?"
     )
 
 

@@ -17,10 +17,15 @@ from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, masked, sentences
-from engram.language.statements.declared import Declared, declared, is_role_of_things
+from engram.language.statements.declared import (
+    SPEAKER,
+    Declared,
+    declared,
+    is_role_of_things,
+)
 from engram.language.statements.notes import Person, people
 from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
-from engram.language.statements.predicates import RuleStatement, find
+from engram.language.statements.predicates import RuleStatement, find, is_subject
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.slips import sounds_like, spelt_name
@@ -38,7 +43,8 @@ _WORKS_AS = "works as"
 _LIVES_IN = "lives in"
 _MARRIED = "is married to"
 _ALLERGIC = "is allergic to"
-_SWAPPED = POSSESSING | {_LIVES_IN, "studies", _WORKS_AT}
+_STUDIES = "studies"
+_SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT}
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
 _HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
@@ -96,6 +102,15 @@ def corrected(
             over = f"{start} no longer {chosen.value}."
             yield replace(chosen, holds=False, begins=False, content=over, sentence=sentence)
             continue
+        moved = expression(_TABLE, "changed_it").match(sentence.text)
+        if moved and (last := last_declared()) is not None:
+            yield from (
+                replace(one, begins=True)
+                for one in _meant_of(sentence, moved.group("new").strip(), last)
+                if one.holds
+            )
+            continue
+        yield from _role_given_up(sentence, elsewhere)
         swap = _swap(sentence)
         if swap is not None:
             yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
@@ -107,6 +122,41 @@ def corrected(
             # "I meant Bosch. I work at Bosch." says itself of what.
             elif told and _bare(new) not in own():
                 yield from _meant(sentence, new, told[-1])
+
+
+_ANY_ROLE_LEFT: Final = re.compile(
+    r"\b(?:left|quit|cancell?ed|dropped|ditched|stopped|closed|moved on|fired|sacked|switched|"
+    r"changed|no longer|don't|do not|dont|nobody|no one|no-one|now)\b",
+    re.I,
+)
+
+
+def _role_given_up(
+    sentence: Sentence, elsewhere: Callable[[], dict[str, Declared]]
+) -> Iterator[Declared]:
+    """Who or what is something of the speaker's no longer, and who is now, by the name told."""
+    if _ANY_ROLE_LEFT.search(sentence.text) is None:
+        return
+    roles = [
+        one
+        for one in elsewhere().values()
+        if one.subject == SPEAKER and one.predicate.endswith(" is") and one.value[:1].isupper()
+    ]
+    if not roles:
+        return
+    now = expression(_TABLE, "role_now").search(sentence.text)
+    said = sentence.text[: now.start()].casefold() if now else ""
+    for one in roles:
+        if now and re.search(rf"\b{re.escape(one.value.casefold())}(?!\w)", said):
+            yield replace(_now(one, now.group("new"), sentence), begins=True)
+            return
+    left = expression(_TABLE, "role_left").match(sentence.text)
+    what = _bare(left.group("what")) if left else ""
+    for one in roles if left else ():
+        if f"{_bare(one.value)} ".startswith(f"{what} "):
+            start = one.content.rpartition(one.value)[0].rstrip()
+            over = f"{start} no longer {one.value}."
+            yield replace(one, holds=False, begins=False, content=over, sentence=sentence)
 
 
 def _is_chosen(one: Declared) -> bool:
@@ -262,9 +312,9 @@ def works_now(
         told: What they said of themselves before it.
         before: What they said before it.
     """
-    if not any(one.predicate == _WORKS_AT for one in told):
-        return
     if expression(_TABLE, "at_now").search(text) is None:
+        return
+    if not any(one.predicate == _WORKS_AT for one in (*told, *everything(text))):
         return
     if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
         return
@@ -272,7 +322,8 @@ def works_now(
         now = expression(_TABLE, "at_now").search(sentence.text)
         where = now.group("what").strip().removeprefix("the ") if now else ""
         spoken = MatchContext(now.group("said"), where, sentence.text) if now else None
-        for thing in find("name", spoken)[:1] if spoken else ():
+        kind = "company" if spoken and spoken.lower else "name"
+        for thing in find(kind, spoken)[:1] if spoken else ():
             if not is_product(thing) and not is_place(thing):
                 yield RuleStatement(
                     _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
@@ -291,9 +342,11 @@ def instead_now(
     """
     if not told or expression(_TABLE, "may_be_now").search(text) is None:
         return
-    single = [one for one in told if one.holds and one.thing.name and _holds_one(one)]
+    named_so = [one for one in told if one.holds and one.thing.name]
+    single = [one for one in named_so if _holds_one(one) or is_product(one.thing)]
     for sentence in sentences(text):
         yield from _holding_again(sentence, told)
+        yield from _favourite_now(sentence, named_so)
         now = expression(_TABLE, "now_it").search(sentence.text)
         before = sentence.text[: now.start()].casefold() if now else ""
         meant = [
@@ -308,8 +361,50 @@ def instead_now(
             spoken = MatchContext("", now.group("new"), sentence.text) if now else None
             things = find(kind_of_object(one.predicate), spoken)[:1] if spoken else []
             # "Better now": alone, only a name that is known says anything.
-            known = (t for t in things if not only or is_place(t) or is_product(t))
+            known = (
+                thing
+                for thing in things
+                if is_product(thing) or (one.predicate != _USES and (not only or is_place(thing)))
+            )
             yield from (_begun(one, thing, sentence) for thing in known)
+
+
+def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """Of what was told last, another favourite: "Lapsang is my favourite now"."""
+    now = expression(_TABLE, "favourite_now").search(sentence.text)
+    last = next((one for one in reversed(told) if one.predicate.startswith("favourite ")), None)
+    if now is not None and last is not None:
+        spoken = MatchContext("", now.group("new"), sentence.text)
+        for thing in find(kind_of_object(last.predicate), spoken)[:1]:
+            yield _begun(last, thing, sentence)
+
+
+def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+    """What was to come, and has: "I start at Elis on Monday", "first week at Elis done".
+
+    Args:
+        text: The turn of the user.
+        before: What they said before it.
+    """
+    if expression(_TABLE, "came_about").search(text) is None:
+        return
+    for sentence in sentences(text):
+        come = expression(_TABLE, "came_about").search(sentence.text)
+        if come is None:
+            continue
+        name = come.group("what").strip(" .")
+        for said in (*before, text[: sentence.start]):
+            for told in expression(_TABLE, "announced").finditer(said):
+                if not _names(told.group("what"), name):
+                    continue
+                works = told.group("works") is not None
+                if works is (come.group("how").lower() != "in"):
+                    predicate = _WORKS_AT if works else _LIVES_IN
+                    thing = Thing(name, name)
+                    yield RuleStatement(
+                        predicate, thing, begins=True, at=sentence.start, sentence=sentence
+                    )
+                    return
 
 
 def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -346,7 +441,7 @@ def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
 
 def _can_give_way(one: RuleStatement) -> bool:
     named = one.holds and one.thing.name[:1].isupper()
-    return named and (_holds_one(one) or (one.predicate == _USES and is_product(one.thing)))
+    return named and (_holds_one(one) or one.predicate in {_USES, _STUDIES})
 
 
 def _left_in(text: str, name: str) -> int | None:
@@ -367,8 +462,10 @@ def _of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
     thing = things[0] if things else None
     if thing is None or _names(thing.name, one.thing.name):
         return None
-    if one.predicate == _USES:
+    if one.predicate == _USES and is_product(one.thing):
         return thing if is_product(thing) else None
+    if one.predicate == _STUDIES:
+        return thing if is_subject(thing) == is_subject(one.thing) else None
     if one.predicate == _WORKS_AT and (is_product(thing) or is_place(thing)):
         return None
     return thing

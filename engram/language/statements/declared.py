@@ -17,7 +17,7 @@ from typing import NamedTuple
 from engram.domain.slots import role_slot, wordings
 from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
-from engram.language.statements.objects import Thing, is_product
+from engram.language.statements.objects import Thing, is_origin, is_product
 from engram.language.statements.slips import said_again
 from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
@@ -110,6 +110,8 @@ def _mended(one: Declared, text: str) -> Declared:
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
     said = _HAS.sub(" is ", _REPORTED.sub("", without_openings(said))).strip(" .,")
+    if "'s " in said:
+        said = _IS.sub(r"\g<role> is ", said, count=1)
     denied = _NOT_THAT.search(said)
     if denied:
         said = said[: denied.start()]
@@ -131,6 +133,12 @@ _REPORTED = re.compile(
     r"\A(?:(?:(?i:my|our) [a-z]+|(?!I\b)[A-Z][a-z]+) "
     r"(?:says|said|(?:tells|told) (?:me|us)|mentioned)|"
     r"I (?:hear|heard|(?:just )?learned|found out)) (?:that )?(?=(?i:my|our|the)\b|[A-Z])"
+)
+# "My doctor's Dr. Haddad", "our flight's at 9:15"; but "my doctor's Honda broke down".
+_IS = re.compile(
+    r"\A(?P<role>(?:[Mm]y|[Oo]ur) [a-z][a-z-]{1,20}(?: [a-z][a-z-]{1,20})?)'s "
+    r"(?=(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?![A-Z]\w*(?:ish|ese|ian|can|ean|eli|ani|ch|ss|an)\b|Greek\b|Czech\b)[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}\s*(?:\Z|[,.;!]|now\b)"
+    r"|(?:(?:at|on|in|from) |[$€£])\d)"
 )
 _HAS = re.compile(r"(?<=\w)'s (?=(?:(?:now|currently) )?(?:living|working|studying|playing) )")
 
@@ -238,6 +246,9 @@ def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> I
     subject = subject_of(before, "lives in")
     if subject is None or place is None or not (subject[:1].isupper() and place[:1].isupper()):
         return
+    if _WEEKDAYS.fullmatch(place):
+        yield made(sentence, subject, "is scheduled for", place, begins=True)
+        return
     # "Work moved from Zoom to Teams"
     does = "uses" if is_product(Thing(place, place)) else "lives in"
     new = made(sentence, subject, does, place, begins=True)
@@ -245,6 +256,10 @@ def _moved(sentence: Sentence, before: Sequence[str], said: str, rest: str) -> I
     old = value_of(from_to.group("old")) if from_to else None
     if old is not None and old[:1].isupper():
         yield _instead(new, old)
+
+
+# "Book club has moved to Thursdays"
+_WEEKDAYS = re.compile(rf"{WEEKDAY}s?(?: at (?:{_CLOCK.pattern}))?", re.I)
 
 
 def _begun(
@@ -269,7 +284,8 @@ def _role(
             job = made(sentence, whose, "works at", value, said=" ".join(before), holds=holds)
             yield replace(job, value=value.split(" ", 1)[1])
             return
-        if predicate and value and names_one(role, value):
+        of_people = not is_role_of_things(role)
+        if predicate and value and names_one(role, value) and not (of_people and is_origin(value)):
             yield made(sentence, whose, predicate, value, said=" ".join(before), holds=holds)
         return
     if value and (where := _whereabouts(value)) and (what := subject_of(before, where)):
@@ -297,7 +313,7 @@ def _role(
 
 _CHOICES = frozenset({"supplier", "provider", "vendor", "insurer", "contractor", "carrier"})
 _WORK = frozenset({"job", "position", "gig"})
-_AT_A_TIME = re.compile(rf"at (?:{_CLOCK.pattern})|on {WEEKDAY}s?", re.I)
+_AT_A_TIME = re.compile(rf"at (?:{_CLOCK.pattern})|on {_WEEKDAYS.pattern}", re.I)
 _NUMBERED = re.compile(r"(?:room|floor|building|hall|desk|drawer|shelf|gate|bay) (?:\d|[A-Z]\b)")
 _STOREY_OR_STREET = re.compile(
     rf"\b(?:floor|storey|level|drawer|shelf|row)\b|\A\d+\w? [A-Z].* {STREET_WORD}\Z"

@@ -57,19 +57,27 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
         text: The turn.
         before: The turn of the same speaker right before it, if there is one.
     """
-    if expression(_TABLE, "may_lean").search(text) is None:
+    leans = expression(_TABLE, "may_lean").search(text) is not None
+    if not leans and not (before and _may_tell_of_role(text, before)):
         return
     last = _last_of(before) if before else ""
+    role = _own_role(last)
     own = masked(text)
     for sentence in islice(sentences(text), _MOST_SENTENCES):
         _, said = opened(sentence)
         asked = own[max(0, sentence.start - _LONGEST_QUESTION) : sentence.start]
         full = (
-            _so_do_i(said) or _gapped(said) or _of_topic(said, asked) or _of_introduced(said, last)
+            _so_do_i(said)
+            or _so_am_i(sentence.text, last)
+            or _left_first(said)
+            or _gapped(said)
+            or _of_topic(said, asked)
+            or _of_introduced(said, last)
+            or _of_own_role(said, role)
         )
         if full:
             yield InFull(full, sentence)
-        last = said
+        last, role = said, _own_role(said) or role
 
 
 def _last_of(turn: str) -> str:
@@ -87,6 +95,57 @@ def _so_do_i(said: str) -> str | None:
     does = "am" if verb == "is" else verb_lemma(verb)
     who = f"{found['who']} {verb} {found['what']}"
     return f"{_capital(who)}. I {does} {found['what']}."
+
+
+def _so_am_i(said: str, last: str) -> str | None:
+    """The same, of what was said before: "My mum's allergic to nuts. So am I"."""
+    also = expression(_TABLE, "so_am_i").fullmatch(said.rstrip(" .!"))
+    found = expression(_TABLE, "so_said").fullmatch(last.rstrip(" .!")) if also else None
+    if also is None or found is None:
+        return None
+    verb = found.group("verb") or "is"
+    if (verb == "is") != (also.group("does").lower() == "am"):
+        return None
+    return f"I {'am' if verb == 'is' else verb_lemma(verb)} {found['what']}."
+
+
+def _left_first(said: str) -> str | None:
+    """Who left, and who has their place: "Priya left, Gustav's my manager now"."""
+    found = expression(_TABLE, "left_first").fullmatch(said.rstrip(" .!"))
+    if found is None:
+        return None
+    then = found["then"].replace("'s ", " is ", 1)
+    return f"{found['first']}. {then}."
+
+
+# --- "My rent is 850. The rent went up to 910": what the speaker has one of
+
+
+def _may_tell_of_role(text: str, before: str) -> bool:
+    """Whether a turn names again, by "the", something of the speaker's that was told of."""
+    own = expression(_TABLE, "may_be_own").finditer(before)
+    return any(f"the {one['role'].lower()}" in text.lower() for one in own)
+
+
+def _own_role(said: str) -> tuple[str, str] | None:
+    """Whose, and what, a sentence tells of that its speaker has one of: ("my", "rent")."""
+    found = expression(_TABLE, "own_role").match(said)
+    role = found["role"].lower() if found else ""
+    # Of people one may have several; "the name" may be on a passport.
+    several = role in {"", "name"} or vocabulary().relations.intersection(role.split())
+    return None if found is None or several else (found["whose"].lower(), role)
+
+
+def _of_own_role(said: str, role: tuple[str, str] | None) -> str | None:
+    if role is None:
+        return None
+    whose, what = role
+    found = re.search(rf"\bthe {what}\b(?! (?:of|for|in|at)\b)", said, re.I)
+    return (
+        None
+        if found is None
+        else _capital(f"{said[: found.start()]}{whose} {what}{said[found.end() :]}")
+    )
 
 
 # --- "Tom moved to Oslo and Ana to Rome": a verb that is said once
@@ -203,7 +262,8 @@ def _of_introduced(said: str, last: str) -> str | None:
     brought_up = list(_introduced().finditer(last))
     if len(brought_up) != 1 or expression(_TABLE, "several").search(last):
         return None
-    who, noun = brought_up[0]["who"], brought_up[0]["noun"].lower()
+    # "Got a puppy!" leaves out who.
+    who, noun = brought_up[0]["who"] or "I", brought_up[0]["noun"].lower()
     pronoun, be = goes_on.group("pronoun").lower(), goes_on.group("be")
     close = noun in vocabulary().relations
     if pronoun in _OF_THINGS:

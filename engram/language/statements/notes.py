@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Category
 from engram.language.statements.clauses import Clause, Sentence, clauses, masked, opened, sentences
+from engram.language.statements.objects import is_origin
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
 from engram.language.statements.slips import said_again
@@ -82,6 +83,9 @@ def people(text: str) -> Iterator[Person]:
             if is_past(first) or _NO_NAME.match(first) or first in vocabulary().thing_prepositions:
                 # "Rang my mum" and "With my parents" introduce nobody, nor does "my husband's
                 # name, I'm Ana".
+                continue
+            if is_origin(first) and found.start("relation") < found.start("name"):
+                # "My boss is Irish"
                 continue
             name = found.group("name").removesuffix("'s")
             yield Person(

@@ -367,9 +367,21 @@ class MatchContext:
         return self.sentence == self.sentence.lower()
 
 
+# "Postgres 17", "Pixel 6 Pro".
+_VERSION_OF = re.compile(r"(?P<name>.+?) v?\d[\w.]*(?: (?:pro|max|plus|mini|ultra|air|lts)){0,2}\Z")
+
+
 def is_product(thing: Thing) -> bool:
-    """Whether it is a tool by name."""
-    return thing.name.casefold() in vocabulary().products
+    """Whether it is a tool by name, or some version of one: "Postgres 17"."""
+    name, products = thing.name.casefold(), vocabulary().products
+    version = _VERSION_OF.match(name) if name not in products else None
+    return name in products or (version is not None and version["name"] in products)
+
+
+def is_origin(word: str) -> bool:
+    """Whether it says where somebody is from, or what they believe, and names nobody: "Irish"."""
+    known = word.casefold() in vocabulary().languages
+    return known or expression("people", "of_origin").fullmatch(word) is not None
 
 
 def is_place(thing: Thing) -> bool:
@@ -379,7 +391,8 @@ def is_place(thing: Thing) -> bool:
 
 # --- objects that are something to do: liked, planned, promised
 
-_YOURS = re.compile(r"\byour?\b", re.I)
+_YOU = re.compile(r"\byou\b", re.I)
+_YOURS = re.compile(r"\byour\b", re.I)
 _INFINITIVE = re.compile(r"\bto\Z", re.I)
 _COMPARED = re.compile(r"\s+(?:to|over|rather\s+than|instead\s+of|than)\s+", re.I)
 # What is at hand is praised, not liked in general: "I love this series", "Love the colours".
@@ -448,12 +461,22 @@ def plan(spoken: MatchContext) -> list[Thing]:
         return []
     if re.match(r"\s*(?:the|a|an|my|our|your|this|that|his|her|their)\b", spoken.rest):
         return []
-    return [_in_base_form(one) for one in activities(spoken.rest.strip())]
+    return [_in_base_form(one) for one in activities(spoken.rest.strip()) if _is_whole(one)]
 
 
 def promise(spoken: MatchContext) -> list[Thing]:
     """What is promised, in the base form."""
-    return [_in_base_form(one) for one in activities(spoken.rest.strip())]
+    return [_in_base_form(one) for one in activities(spoken.rest.strip()) if _is_whole(one)]
+
+
+# "Keep doing my", "was wondering": what was to be done, nobody can tell.
+_NOT_WHOLE = re.compile(
+    r"(?:was|were|is|are|am)\b|.*\b(?:an?|the|of|and|or|my|our|their|your|to)\Z", re.I
+)
+
+
+def _is_whole(one: Thing) -> bool:
+    return _NOT_WHOLE.match(one.name) is None
 
 
 def offer(spoken: MatchContext) -> list[Thing]:
@@ -467,7 +490,7 @@ def offer(spoken: MatchContext) -> list[Thing]:
 
 def offer_to_you(spoken: MatchContext) -> list[Thing]:
     """The same, said to somebody by name: "I'll feed your cat, Ines"."""
-    named = replace(spoken, rest=_YOURS.sub("the", spoken.rest))
+    named = replace(spoken, rest=_YOU.sub("them", _YOURS.sub("the", spoken.rest)))
     return promise(spoken) if offer(named) else []
 
 

@@ -64,8 +64,13 @@ class RuleStatement:
 # --- which words can be the object of which predicate
 
 _ANY_WORK = re.compile(r"\b(?:work|working|employed|living|retrained|requalified)\b", re.I)
+_PROMOTED = re.compile(r"\bpromot(?:ed|ing)\b", re.I)
+# "Promoted to shift lead" is work, "promoted to Gold" and "to the first team" is none.
+_RANK = re.compile(r"(?:an? )?(?!the\b)[a-z][a-z -]*\Z")
 # Where and when one studies.
 _SCHOOLS = frozenset({"university", "college", "school", "uni", "high school", "abroad", "online"})
+# What kind of a degree it is.
+_SCHOOLS |= frozenset({"undergraduate", "postgraduate", "graduate", "honours", "associate"})
 _SCHOOLS |= frozenset("mornings afternoons evenings weekends nights".split())
 _LEAVING_WORK = re.compile(
     r"\b(?:job|joined|started\s+(?:at|with|a)|career|resign\w*|employ\w*|work\w*|offer|position|role|"
@@ -80,7 +85,7 @@ _LEAVING_A_JOB = re.compile(
 )
 # "My botany degree" and "a botany student" name what is studied first.
 _DEGREE = re.compile(
-    r"(?<=\w)\s+(?:degree|course|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
+    r"(?<=\w)\s+(?:degree|course|class|classes|lessons|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
     re.I,
 )
 _SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
@@ -129,7 +134,12 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     blocked = set(found.name.casefold().split()) & vocabulary().uses_blockers
     # "Gone back to Firefox", "moved to Bosch": neither is a place to live.
     elsewhere = (is_product(found) or _is_employer(found)) and not is_place(found)
+    # "Anyway, back to Scythe": nobody went anywhere.
+    elsewhere = elsewhere or (_BACK_TO.match(spoken.said) is not None and not is_place(found))
     return [found] if named and not (blocked or _names_a_day(found) or elsewhere) else []
+
+
+_BACK_TO = re.compile(r"(?:(?:i'm|i am|we're|we are) )?back to\Z", re.I)
 
 
 def _names_a_day(thing: Thing) -> bool:
@@ -230,13 +240,31 @@ def _vehicle(spoken: MatchContext) -> list[Thing]:
     """A car by its make; "a truck for work" is no car of one's own."""
     found = objects.thing(spoken.rest.strip())
     makes = found is not None and any(word[:1].isupper() for word in found.name.split())
-    return [found] if found is not None and makes else []
+    # "My laptop is Anna's"
+    return [found] if found is not None and makes and not found.name.endswith("'s") else []
+
+
+def _car(spoken: MatchContext) -> list[Thing]:
+    """A car by a make or model that is known, whatever is said of it: "got a Dacia Jogger"."""
+    found = objects.thing(spoken.rest.strip())
+    named = [] if found is None else found.name.split()
+    known = [word.casefold() in vocabulary().cars for word in named]
+    written = all(
+        of_cars or word[:1].isupper() or word[:1].isdigit()
+        for word, of_cars in zip(named, known, strict=True)
+    )
+    an_object = spoken.lower and _AN_OBJECT.match(spoken.rest.strip())
+    proper = an_object or any(word[:1].isupper() for word in named)
+    return [found] if found is not None and any(known) and written and proper else []
 
 
 def _trip(spoken: MatchContext) -> list[Thing]:
     """A journey to a place by name, as a plan: "go to Portugal"."""
     found = objects.name(spoken.rest.strip())
     if found is None or found.name.endswith("'s") or _is_employer(found) or is_product(found):
+        return []
+    if _names_a_day(found):
+        # "Back from Sunday mass"
         return []
     return [Thing(f"go to {found.name}", f"go to {found.name}")]
 
@@ -304,7 +332,8 @@ def _work(spoken: MatchContext) -> list[Thing]:
     # "Head of sales", "manager of a shoe shop"
     occupied = words[1:2] == ["of"] and words[0] in {*known, "head", "vp", "chief"}
     occupied = occupied or words[-1] in known or " ".join(words[-2:]) in known
-    return [found] if occupied or _ANY_WORK.search(spoken.said) else []
+    promoted = _PROMOTED.search(spoken.said) and _RANK.match(found.phrase)
+    return [found] if occupied or promoted or _ANY_WORK.search(spoken.said) else []
 
 
 def _occupation(spoken: MatchContext) -> list[Thing]:
@@ -325,11 +354,17 @@ def _field_of_work(spoken: MatchContext) -> list[Thing]:
     return [Thing(found.group("field"), found.group("field"))]
 
 
+_SQUARE = re.compile(r"\bwith\Z", re.I)
+
+
 def _debt(spoken: MatchContext) -> list[Thing]:
     """Whom one owes, and what: "Stefan 50 euros"."""
     rest = spoken.rest.strip()
     if expression("statements", "no_debt").match(rest):
         return []
+    if _SQUARE.search(spoken.said):
+        # "Settled up with Piotr last night": what follows is no debt.
+        return _listed(objects.name(rest) or objects.thing(rest))
     # "Paid Stefan back on Friday": what follows is no debt.
     said = expression("statements", "paid_back").match(rest)
     both = None if said else expression("statements", "owed_each").match(rest)
@@ -344,9 +379,17 @@ def _origin(spoken: MatchContext) -> list[Thing]:
     return [one for one in _place(spoken) if not _names_a_day(one)]
 
 
+# "S3", "TCP/IP": a service or a protocol; places are not written so.
+_NO_PLACE = re.compile(r"\b[A-Za-z]+\d|\w/\w")
+
+
 def _moved_to(spoken: MatchContext) -> list[Thing]:
     # "Moved to Bosch" says where somebody works.
-    return [one for one in _place(spoken) if is_place(one) or not _is_employer(one)]
+    return [
+        one
+        for one in _place(spoken)
+        if is_place(one) or is_product(one) or not (_is_employer(one) or _NO_PLACE.search(one.name))
+    ]
 
 
 def _birth(spoken: MatchContext) -> list[Thing]:
@@ -375,9 +418,12 @@ def _is_employer(thing: Thing) -> bool:
 def _is_possession(thing: Thing) -> bool:
     words = re.findall(r"[\w'-]+", thing.name.casefold())
     known, blocked = vocabulary().has_nouns, vocabulary().has_blockers
-    if not words or blocked.intersection(words):
+    if not words or blocked.intersection(words) or words[-1] in _THEM:
         return False
     return bool({words[-1], words[0], " ".join(words[-2:])} & known) or " of " in thing.name
+
+
+_THEM = frozenset({"them", "it", "those", "these", "us", "you"})
 
 
 def _is_idle(thing: Thing) -> bool:
@@ -434,6 +480,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "debt": _debt,
     "weight": _weight,
     "vehicle": _vehicle,
+    "car": _car,
     "trip": _trip,
     "diet": _diet,
     "animal_food": _animal_food,
@@ -456,7 +503,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted", "found", "has_new"):
+    for said in ("is", "inverted", "found", "risen", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             if thing is None:
@@ -485,13 +532,27 @@ def exchanged(clause: str) -> list[RuleStatement]:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
     swapped = moved or expression(_EXCHANGES, "for").match(clause)
-    known = _of_a_kind(swapped) if swapped else []
-    if known:
-        return known
-    if moved and expression(_EXCHANGES, "moving").match(moved.group("verb")):
-        return _moved(moved)
     if swapped is None:
         return []
+    found = _exchanged(swapped, moving=moved is not None)
+    again = expression(_EXCHANGES, "back_again").search(swapped.group("new"))
+    back = again is not None and swapped.group("old").startswith(again.group("again") or "")
+    return (
+        [replace(one, holds=not one.holds, begins=not one.holds) for one in found]
+        if back
+        else found
+    )
+
+
+def _exchanged(swapped: re.Match[str], *, moving: bool) -> list[RuleStatement]:
+    known = _of_a_kind(swapped)
+    if known:
+        return known
+    if moving and expression(_EXCHANGES, "moving").match(swapped.group("verb")):
+        return _moved(swapped)
+    if not moving and swapped.group("home") and swapped.group("new_home"):
+        # "The flat in Lyon for a house in Annecy"
+        return _exchange("lives in", *(objects.place(swapped.group(one)) for one in ("old", "new")))
     return _jobs(swapped.group("old"), swapped.group("new")) or _of_names(swapped)
 
 

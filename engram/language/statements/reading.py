@@ -17,7 +17,13 @@ from engram.language.statements.clauses import (
     sentences,
     turned_round,
 )
-from engram.language.statements.objects import NOTHING_NAMED, MatchContext, Thing, is_product
+from engram.language.statements.objects import (
+    NOTHING_NAMED,
+    MatchContext,
+    Thing,
+    is_origin,
+    is_product,
+)
 from engram.language.statements.patterns import (
     Pattern,
     Reading,
@@ -185,6 +191,8 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
+# "So Farah's my wife now"
+_JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
 
@@ -210,6 +218,7 @@ def everything(text: str) -> list[RuleStatement]:
         if (one.thing.name or (one.predicate, one.sentence.start) not in named)
         and not _is_taken_up_again(one, found)
         and not _is_called_otherwise(one, found)
+        and not _only_grew_up(one, found)
     ]
 
 
@@ -249,6 +258,18 @@ def _is_called_otherwise(
     return bool(going_by) and one not in going_by
 
 
+def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
+    """Whether they are from elsewhere, as they say: "I'm from Ghana, grew up in Accra"."""
+    return (
+        one.predicate == "is from"
+        and "grew up" in one.said
+        and any(
+            other.predicate == one.predicate and other.holds and "grew up" not in other.said
+            for other in found.values()
+        )
+    )
+
+
 def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[RuleStatement]:
     """What one clause states; of several wordings that fit, the first."""
     found = exchanged(clause.text)
@@ -282,7 +303,10 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
     for pattern in inside(sentence.text):
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):
-                spoken = MatchContext(said.group(), said.group("it"), sentence.text)
+                it = _JOINING.sub("", said.group("it"))
+                # Without the object itself: in "made me want to work" nobody works as a want.
+                around = f"{said.string[said.start() : said.start('it')]}{said.string[said.end('it') : said.end()]}"
+                spoken = MatchContext(around, it, sentence.text)
                 for thing in find(pattern.kind, spoken):
                     at = sentence.start + said.start()
                     yield _stated(pattern, thing, said=said.group(), at=at, sentence=sentence)
@@ -314,6 +338,9 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
         return []
     words, rest = reading.clause[: said.end()], reading.clause[said.end() :]
     things = find(pattern.kind, MatchContext(words, rest, sentence.text))
+    if pattern.predicate in _OF_PERSONS:
+        # "My wife is Thai"
+        things = [one for one in things if not is_origin(one.name)]
     found = [_stated(pattern, thing, said=words) for thing in things]
     if not found or not pattern.holds:
         return found
