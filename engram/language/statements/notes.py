@@ -347,7 +347,11 @@ def _compiled(ways: Iterable[str]) -> re.Pattern[str] | None:
 def _reference(name: str) -> str:
     words = vocabulary()
     adverbs = rf"(?:\s+(?:{alternatives(words.adverbs)})(?!\w))*"
-    title = r"[A-Z][\w'&.-]*(?:\s+(?:&\s+)?[A-Z][\w'&.-]*)*"
+    # "It taught me" and "This was a reminder" name nobody and nothing.
+    title = (
+        r"(?!(?:It|This|That|These|Those|They|There|Here|He|She|We|You|What|Who|Which|One)(?!\w))"
+        r"[A-Z][\w'&.-]*(?:\s+(?:&\s+)?[A-Z][\w'&.-]*)*"
+    )
     made = {
         "I": rf"(?:i|we){adverbs}",
         "AM": rf"(?:i'm|i\s+am|im|we're|we\s+are){adverbs}",
