@@ -126,9 +126,17 @@ def _proposed(**said: Any) -> StatedKnowledge:
 
 
 def from_statement(
-    turn: TurnView, stated: RuleStatement, *, of: str | None = None
+    turn: TurnView, stated: RuleStatement, *, of: str | None = None, left: Container[int] = ()
 ) -> StatedKnowledge:
-    """A statement of the turn's speaker about themselves, or about ``of``."""
+    """A statement of the turn's speaker about themselves, or about ``of``.
+
+    Args:
+        turn: Where it stands.
+        stated: What it states.
+        of: Whom it is about, if not its speaker.
+        left: Where sentences begin that name the tool that is given up themselves.
+    """
+    gives_up = stated.sentence.start not in left and _gives_up_another(stated)
     category, importance = weight(stated)
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
@@ -139,7 +147,7 @@ def from_statement(
         quotes=_quotes(turn, stated.sentence),
         category=category,
         subject=of or turn.speaker or "user",
-        predicate=SWITCHED if _gives_up_another(stated) else stated.predicate,
+        predicate=SWITCHED if gives_up else stated.predicate,
         object=in_third_person(thing.own) or None,
         holds=stated.holds,
         begins=stated.begins,
@@ -406,7 +414,8 @@ class _HeardTurn:
 def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     turn = heard.own
     stated, others, respelt = _with_corrections(heard, before)
-    yield from (from_statement(turn, one) for one in stated)
+    left = {one.sentence.start for one in stated if one.predicate == "uses" and not one.holds}
+    yield from (from_statement(turn, one, left=left) for one in stated)
     mine = {one.sentence.start for one in stated}
     known = [one for one in people(turn.content) if one.together or one.sentence.start not in mine]
     known += respelt

@@ -219,19 +219,35 @@ class _ByEvent:
     Attributes:
         told: All of it.
         changes: Of each value, what says that it began or ended.
+        left: Of each turn, the values that it says ended: "from Kyoto to Porto".
     """
 
     told: Sequence[TimelineEntry]
     changes: Mapping[tuple[str, str], Sequence[TimelineEntry]]
+    left: Mapping[str, Collection[str]]
 
     @classmethod
     def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
         in_order = sorted(told, key=lambda one: one.telling.event_at)
         changes: dict[tuple[str, str], list[TimelineEntry]] = {}
+        left: dict[str, set[str]] = {}
         for one in in_order:
             if _changes(one):
                 changes.setdefault((one.slot.predicate, one.slot.object), []).append(one)
-        return cls(in_order, changes)
+            if ends_something(one.slot) and one.slot.object:
+                for episode_id in one.telling.episode_ids:
+                    left.setdefault(episode_id, set()).add(one.slot.object)
+        return cls(in_order, changes, left)
+
+    def could_follow(self, change: TimelineEntry, held: Slot) -> bool:
+        """Whether what was said to hold can be what a change put an end to.
+
+        Who moved from Kyoto to Porto did not leave Lyon by it.
+        """
+        if ends_something(change.slot):
+            return True
+        left = [self.left[e] for e in change.telling.episode_ids if e in self.left]
+        return not left or any(held.object in objects for objects in left)
 
     def alike(self, change: TimelineEntry) -> Sequence[TimelineEntry]:
         """The changes to the same value at about the same time."""
@@ -276,6 +292,7 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
         if event_at < other.telling.event_at < first_told
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
+        and told.could_follow(change, other.slot)
     )
     return next(meanwhile, event_at)
 

@@ -1,4 +1,4 @@
-"""``uv run python -m tests.benchmarks.growth [USERSxMEMORIES ...]``: how what people wait for grows.
+"""``uv run python -m tests.benchmarks.growth [USERSxMEMORIES ...]``: what grows with a store.
 
 Each data folder holds so many memories of each of so many users, four in five of them turns that
 are consolidated. Engram is opened on it as an application opens it, and a few of the users say,
@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Final
 
 import engram
-from engram import MemoryStore
 from engram.domain.memories import AnyMemory, Episode
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
@@ -164,7 +163,7 @@ async def _with_vectors(
     first, last = batch[0].content, batch[-1].content
     if first not in known or last not in known:
         new = await embedded(embedder, batch)
-        known.update((one.memory.content, one.vectors) for one in new if one.vectors)
+        known.update((one.memory.content, one.vectors) for one in new)
     return [NewMemory(one, known[one.content]) for one in batch]
 
 

@@ -111,6 +111,8 @@ def corrected(
             )
             continue
         yield from _role_given_up(sentence, elsewhere)
+        if expression(_TABLE, "says_nothing").search(sentence.text):
+            continue
         swap = _swap(sentence)
         if swap is not None:
             yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
@@ -120,8 +122,8 @@ def corrected(
             if last is not None:
                 yield from _meant_of(sentence, new, last)
             # "I meant Bosch. I work at Bosch." says itself of what.
-            elif told and _bare(new) not in own():
-                yield from _meant(sentence, new, told[-1])
+            elif _bare(new) not in own() and (wrong := _can_be(new, told)) is not None:
+                yield from _meant(sentence, new, wrong)
 
 
 _ANY_ROLE_LEFT: Final = re.compile(
@@ -684,6 +686,13 @@ def _swapped(
         at = sentence.start
         yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
         yield _over(wrong, sentence) if swap.changed else _not_so(wrong, sentence)
+
+
+def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
+    """What was told last of which this can be the value: nobody lives in Qdrant."""
+    if not is_product(Thing(new, new)):
+        return told[-1] if told else None
+    return next((one for one in reversed(told) if one.predicate == _USES), None)
 
 
 def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Category
-from engram.language.statements.clauses import Clause, Sentence, clauses, masked, opened, sentences
+from engram.language.statements.clauses import (
+    Clause,
+    Sentence,
+    clauses,
+    masked,
+    opened,
+    sentences,
+    verbatim,
+)
 from engram.language.statements.objects import is_origin
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
 from engram.language.statements.slips import said_again
-from engram.language.text import is_past, verb_lemma
+from engram.language.text import QUOTED, is_past, verb_lemma
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -35,6 +43,8 @@ _NO_NAME = re.compile(
     r"Unlike|Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
     re.I,
 )
+# "Marrying my partner"; "Ming, my brother" is somebody.
+_DOING = re.compile(r"[A-Z][a-z]{2,}ing\s+(?:my|our)\b")
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
     "had": "had", "hasn't": "haven't", "can": "can", "used": "used", "no": "no", "now": "now",
@@ -80,9 +90,14 @@ def people(text: str) -> Iterator[Person]:
                 continue
             before = found.groupdict().get("was") or ""
             first = found.group("name").lower()
-            if is_past(first) or _NO_NAME.match(first) or first in vocabulary().thing_prepositions:
-                # "Rang my mum" and "With my parents" introduce nobody, nor does "my husband's
-                # name, I'm Ana".
+            if (
+                is_past(first)
+                or _NO_NAME.match(first)
+                or first in vocabulary().thing_prepositions
+                or _DOING.match(found.group())
+            ):
+                # "Rang my mum", "With my parents" and "Marrying my partner" introduce nobody, nor
+                # does "my husband's name, I'm Ana".
                 continue
             if is_origin(first) and found.start("relation") < found.start("name"):
                 # "My boss is Irish"
@@ -245,8 +260,21 @@ def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
             found.append(correcting)
             continue
         if not inside:
-            found += _in_sentence(sentence)
+            found += (_with_quotations(one, text) for one in _in_sentence(sentence))
     return found
+
+
+# What is left of a quotation with which a clause ends.
+_CLOSES = re.compile(r"(?<=\w)[^\"“”»\n]*[\"”»]")
+
+
+def _with_quotations(note: Note, text: str) -> Note:
+    """The note with what it quotes, which is blank while rules look for what is said."""
+    if QUOTED not in note.clause:
+        return note
+    words = verbatim(text, Sentence(note.clause, note.at))
+    closing = _CLOSES.match(text, text.find(words) + len(words))
+    return replace(note, clause=words + closing.group() if closing else words)
 
 
 def _mends(sentence: Sentence) -> bool:

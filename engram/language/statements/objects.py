@@ -17,7 +17,8 @@ _HARD_CUT = re.compile(rf"\s*(?:[,;:()\[\]!?\x00…]|{FULL_STOP}|\s[-–—]+\s|
 _AND = re.compile(r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+", re.I)
 _NEW_CLAUSE = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|we|we're|my|our|he|she|it|it's|they|you|the|there|that|that's|this|then|now|so|his|her|their|don't|have|"
-    r"am|is|are|was|were|will|would|can|can't|never|always|not|no|started|moved|got|went|bought|just)\b",
+    r"am|is|are|was|were|will|would|can|can't|never|always|not|no|started|moved|got|went|bought|just|"
+    r"hopefully|maybe|perhaps)\b",
     re.I,
 )
 _GERUND = re.compile(r"[a-z]+ing\b")
@@ -413,7 +414,15 @@ _GERUND = re.compile(r"[a-z]{2,}ing\b")
 _BROKEN_OFF = re.compile(
     r"\b(?:an?|the|to|of|and|or|with|for|at|by|from|my|our)\Z|\A(?:and|or|is|are)\b", re.I
 )
-_VAGUE = re.compile(r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b", re.I)
+# "Love how it looks", "love watching them": of what, only what was said before tells.
+_VAGUE = re.compile(
+    r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b|how\b|making\s+sure\b|having\s+such\b"
+    r"|[a-z]+ing\s+(?:it|them|him|her|this|that|these|those)\b",
+    re.I,
+)
+# "Creating a safe, inviting place": what it is comes after the cut.
+_ONLY_WHAT_LIKE = re.compile(r"\ban?\s+[a-z]+\Z")
+_MORE_FOLLOWS = re.compile(r",\s*[a-z]")
 
 
 def liked(spoken: MatchContext) -> list[Thing]:
@@ -424,15 +433,25 @@ def liked(spoken: MatchContext) -> list[Thing]:
     rest = spoken.rest.strip()
     if _VAGUE.match(rest) or _AT_HAND.match(rest):
         return []
-    found = [one for one in several(rest, thing) if not _BROKEN_OFF.search(one.name)]
+    found = several(rest, thing)
+    if not found or _BROKEN_OFF.search(found[0].name) or _lacks_its_noun(found[0], rest):
+        return []
+    found = [one for one in found if not _BROKEN_OFF.search(one.name)]
     if _THE.match(rest):
         # "The sea" is liked wherever it is; "the colours" are those of something at hand.
         known = vocabulary().liked_with_the
-        found = found if found and found[0].name.split()[-1].casefold() in known else []
+        found = found if found[0].name.split()[-1].casefold() in known else []
     if found and len(found[0].name.split()) > 1 and _GERUND.match(found[0].name):
         # "Making sure they are safe and valued": only another doing is a second one.
         found = [found[0], *(one for one in found[1:] if _GERUND.match(one.name))]
     return found
+
+
+def _lacks_its_noun(one: Thing, rest: str) -> bool:
+    after = rest[rest.find(one.phrase) + len(one.phrase) :]
+    return bool(_ONLY_WHAT_LIKE.search(one.phrase) and _GERUND.match(one.name)) and bool(
+        _MORE_FOLLOWS.match(after)
+    )
 
 
 def preferred(spoken: MatchContext) -> list[Thing]:
@@ -471,12 +490,17 @@ def promise(spoken: MatchContext) -> list[Thing]:
 
 # "Keep doing my", "was wondering": what was to be done, nobody can tell.
 _NOT_WHOLE = re.compile(
-    r"(?:was|were|is|are|am)\b|.*\b(?:an?|the|of|and|or|my|our|their|your|to)\Z", re.I
+    r"(?:was|were|is|are|am)\b"
+    r"|.*\b(?:an?|the|of|and|or|my|our|their|your|to|believing in|the ones?)\Z"
+    r"|.*\bto (?:see|know|check|find out)\Z",
+    re.I,
 )
 
 
 def _is_whole(one: Thing) -> bool:
-    return _NOT_WHOLE.match(one.name) is None
+    """Whether it names something to do, and is not broken off before it does."""
+    said = {word.strip(".,!") for word in one.name.casefold().split()}
+    return _NOT_WHOLE.match(one.name) is None and not said <= vocabulary().hollow_words
 
 
 def offer(spoken: MatchContext) -> list[Thing]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
 from engram.agents.requests import ExtractionRequest, TurnView
@@ -11,24 +9,7 @@ from engram.agents.rules_model import extract
 from engram.language.dates import read
 from engram.language.found import Masked
 from engram.language.negation import find_negations
-
-SAID = datetime(2026, 1, 8, 10, tzinfo=UTC)
-
-
-def learnt(*said: str) -> list[str]:
-    """What the last of these turns of one talk is taken to say."""
-    *before, last = (
-        TurnView(
-            alias=f"e{number}",
-            role="user",
-            speaker=None,
-            said_at=SAID + timedelta(minutes=number),
-            content=words,
-        )
-        for number, words in enumerate(said, start=1)
-    )
-    asked = ExtractionRequest(turns=(last,), before=tuple(before))
-    return [one.content for one in extract(asked).statements]
+from tests.support.learnt_by_rules import SAID, learnt
 
 
 @pytest.mark.parametrize(

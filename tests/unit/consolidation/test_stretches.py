@@ -522,6 +522,16 @@ def test_an_ending_told_before_had_happened_by_then() -> None:
     assert happened(LEFT, seen, ended("rome", -20, 5)) == 10
 
 
+@pytest.mark.parametrize(
+    ("seen", "day"), [("lyon", 0), ("kyoto", 10)], ids=["left elsewhere", "left from there"]
+)
+def test_a_move_comes_after_what_was_seen_where_that_was_left(seen: str, day: float) -> None:
+    """Who moved from Kyoto, and lived there on the tenth, moved later; Lyon was not left by it."""
+    move = told("porto", 0, 40, begins=True, turn="move")
+    away = told("kyoto", 0, 40, predicate=NO_LONGER, turn="move")
+    assert happened(move, away, told(seen, 10)) == day
+
+
 def test_a_longer_timeline_costs_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each value is compared with what comes next, not with all that comes later."""
     compared: list[None] = []

@@ -1,0 +1,96 @@
+"""Friendly talk, in which much is said and little told: of what tells nothing no memory is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.learnt_by_rules import learnt
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        # Cheering up.
+        "We can make a real difference here!",
+        "You got this, Marta! Don't let them get you down.",
+        "I believe in you. Never give up!",
+        "Always happy to help. Always here for a chat!",
+        "We'll get through this, hang in there!",
+        "I'm gonna keep pushing forward and working hard.",
+        "I'll keep working at it and hopefully it'll all become clearer soon.",
+        "I'm going to give it a shot and see how it goes.",
+        "I'm determined to make it work.",
+        "I'll definitely check it out, thanks for the tip!",
+        # Comments on what is at hand.
+        "Wow, that's gorgeous! I love how the light falls on it.",
+        "I love your curtains so much!",
+        "I love the colors and the texture of it.",
+        "I love the freedom it brings.",
+        "I'm a huge fan of it, that's why I keep coming back.",
+        "I love watching them.",
+        # What is about it, this and that.
+        "It taught me patience and how to ask for help.",
+        "This was a great reminder for me.",
+        "That was a big step towards my own place.",
+        # Words that only look like something else.
+        "Marrying my partner was the best part of the summer.",
+        "Seeing my neighbour so happy made the day.",
+        "I'm seeing progress every week now.",
+        "I'm here for you, rooting for you all the way.",
+        "They bring so much joy and love.",
+        # Broken off before it is said what.
+        "I'll ask around to see if anybody knows.",
+        "I'm passionate about creating a safe, friendly club.",
+        "I'm passionate about making sure everybody is heard.",
+    ],
+)
+def test_nothing_is_learnt_where_nothing_is_told(said: str) -> None:
+    """Each of these once became a preference, a plan, a promise, a skill or somebody's partner."""
+    assert learnt(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "learns"),
+    [
+        ("I can sail a dinghy, by the way.", "The user can sail a dinghy"),
+        ("I believe in second chances.", "The user believes in second chances."),
+        ("Never lend money to friends.", "Never lend money to friends."),
+        ("I'll send Ines the slides tomorrow.", "The user promised to send Ines the slides"),
+        ("I'm going to keep bees next year.", "The user plans to keep bees"),
+        ("I love watching the news with my dad.", "The user likes watching the news"),
+        ("I love the sea.", "The user likes the sea."),
+        ("Ming, my brother, lives in York.", "Ming is the user's brother."),
+        ("I'm seeing someone called Noor.", "The user is seeing someone called Noor."),
+        ("I'm passionate about creating a safe club.", "The user likes creating a safe club."),
+    ],
+)
+def test_what_is_told_beside_it_is_learnt(said: str, learns: str) -> None:
+    """The same words with something in them are understood as before."""
+    assert any(one.startswith(learns) for one in learnt(said)), learnt(said)
+
+
+def test_a_memory_names_what_its_turn_put_into_quotation_marks() -> None:
+    """A title is blank while the rules read, and stands in what they make of the sentence."""
+    (learns,) = learnt('Last night we finally watched "The Third Man" at home.')
+    assert '"The Third Man"' in learns
+    (learns,) = learnt('I recently saw a film that blew my mind, I think it was "Memento".')
+    assert learns.endswith('"Memento".')
+
+
+def test_whoever_says_let_us_is_nobody_who_takes_over() -> None:
+    """No promise ends by "Let's keep spreading kindness", which is something like it."""
+    learns = learnt("I'll spread the word about the fair.", "Let's spread the news about the club.")
+    assert not [one for one in learns if "no longer" in one]
+
+
+def test_a_tool_gives_way_to_the_one_that_is_named_as_its_successor() -> None:
+    """Where a sentence says what was left, nothing else of that kind is taken to be."""
+    told = learnt("I don't use Terraform any more, I switched to MongoDB.")
+    assert told == ["The user no longer uses Terraform.", "The user uses MongoDB."]
+
+
+@pytest.mark.parametrize("said", ["No, I meant Redis, not Redis.", "I meant Bath, not Bath."])
+def test_what_is_mended_to_itself_changes_nothing(said: str) -> None:
+    """A correction that names one value twice takes nothing back and puts nothing in place."""
+    learns = learnt("I live in Cork.", said)
+    assert not [one for one in learns if "lives in" in one or "live in" in one]
