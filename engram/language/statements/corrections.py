@@ -319,6 +319,9 @@ def _unnamed(
     if no_longer:
         verb = verb_lemma(no_longer.group("verb").lower())
         meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
+        if no_longer.group("where"):
+            # Who does not work there may do the same elsewhere.
+            meant = [one for one in meant if one.predicate in {_LIVES_IN, _WORKS_AT}]
         yield from (_over(one, sentence) for one in meant if len(meant) == 1)
     left = expression(_TABLE, "left_it").match(sentence.text)
     if left and not several:
@@ -410,6 +413,9 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
         text: The turn of the user.
         before: What they said before it.
     """
+    here = expression(_TABLE, "lives_here").search(text)
+    if here is not None:
+        yield from _lives_here(text, before)
     if expression(_TABLE, "came_about").search(text) is None:
         return
     for sentence in sentences(text):
@@ -429,6 +435,21 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
                         predicate, thing, begins=True, at=sentence.start, sentence=sentence
                     )
                     return
+
+
+def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+    """Where somebody lives who says that it is where they are."""
+    lives = expression(_TABLE, "lives_here")
+    sentence = next((one for one in sentences(text) if lives.search(one.text)), None)
+    if sentence is None or everything(text):
+        # Said in full already.
+        return
+    for said in (text, *reversed(before[-2:])):
+        places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
+        spoken = MatchContext("", places[0], said) if len(set(places)) == 1 else None
+        for thing in find("named_place", spoken) if spoken else ():
+            yield RuleStatement(_LIVES_IN, thing, at=sentence.start, sentence=sentence)
+            return
 
 
 def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
