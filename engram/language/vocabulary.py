@@ -266,8 +266,11 @@ def _tables() -> Mapping[str, Mapping[str, _TableEntry]]:
 
 
 def spaced(text: str) -> str:
-    """With any white space for a space."""
-    return re.sub(r"(?<!\\) ", r"\\s+", text)
+    """With any white space for a space; one that may be missing, may be: "any ?more"."""
+    return _SPACE.sub(lambda found: r"\s?" if found.group("missing") else r"\s+", text)
+
+
+_SPACE = re.compile(r"(?<!\\) (?P<missing>\?)?")
 
 
 def _written_out(table: Mapping[str, _TableEntry], name: str) -> str:

@@ -24,6 +24,11 @@ _FROM_FIRST_PERSON: Final = {
     "your": "my", "yours": "mine", "yourself": "myself",
 }  # fmt: skip
 _ASKED: Final = {"are you": "I'm", "do you": "I", "is your": "my", "have you": "I have"}
+_PASTS: Final = {
+    "move": "moved", "relocate": "relocated", "switch": "switched", "join": "joined",
+    "start": "started", "change": "changed", "adopt": "adopted", "buy": "bought", "sell": "sold",
+    "quit": "quit", "leave": "left", "marry": "married", "become": "became", "go back": "went back",
+}  # fmt: skip
 _SECOND_PERSON: Final = re.compile(
     r"\b(?:you're|you are|you've|you have|yourself|yours|your|you)\b", re.I
 )
@@ -46,6 +51,11 @@ def confirmed(asked: str, answer: str) -> str | None:
         return None
     claim = claims[0].group("claim")
     if expression(_TABLE, "of_any").search(claim):
+        return None
+    did = expression(_TABLE, "did_you").fullmatch(claim)
+    if did:
+        claim = f"I {_PASTS[did['verb'].lower()]}{did['what']}"
+    elif claim.lower().startswith("did you"):
         return None
     question = expression(_TABLE, "asked").match(claim)
     if question:

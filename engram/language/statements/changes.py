@@ -95,7 +95,8 @@ _TRADED = re.compile(
 )
 _SPEAKS = re.compile(r"(?:I|we)(?:'ve| have)?(?: just| finally| now| recently)?", re.I)
 _NAMED_SO = re.compile(
-    r"(?P<whose>I|.{2,60}?) (?:has|have|got) a new (?P<role>[a-z][a-z -]{1,30})"
+    r"(?P<whose>I|.{2,60}?) (?:has|have|got|found|(?:been|was|were) (?:assigned|given)) a new "
+    r"(?P<role>[a-z][a-z -]{1,30}|[A-Z]{2,4})"
     r"(?:,|:| -| called| named|, it's|, its name is) (?P<value>.{1,60})\Z"
 )
 
@@ -391,10 +392,10 @@ def _new_holder(sentence: Sentence, said: str) -> Declared | None:
     spoken = found.group("whose")
     speaks = _SPEAKS.fullmatch(spoken) is not None
     whose = SPEAKER if speaks else subject_of(spoken.split(), "is")
-    value, predicate = value_of(found.group("value")), role_slot(found.group("role"))
+    role = found.group("role").lower()
+    value, predicate = value_of(found.group("value")), role_slot(role)
     if whose is None or value is None or predicate is None:
         return None
-    role = found.group("role")
     if not names_one(role, value):
         return None
     named = f"my {role}" if speaks else f"the {role} of {whose}"

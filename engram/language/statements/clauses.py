@@ -214,6 +214,10 @@ _SAID_AFTER = re.compile(
 )
 
 
+# "Quick intro: Petra, 34, dentist, living in Ghent": each part is said of the speaker.
+_INTRODUCTION = re.compile(r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I)
+
+
 @dataclass(frozen=True, slots=True)
 class Clause:
     """The rest of a sentence from where its speaker speaks of themselves.
@@ -236,6 +240,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     if _SAID_AFTER.search(text):
         return
     spoken = False
+    introducing = _INTRODUCTION.match(text) is not None
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST_BREAKS))]
     for number, start in enumerate(starts):
         rest = text[start:]
@@ -247,7 +252,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
             clause,
-            first=number == 0 or before.rstrip().endswith(":"),
+            first=number == 0 or before.rstrip().endswith(":") or introducing,
             after=(rest, spoken, before),
         )
         if clause and not _is_reported(before):

@@ -36,6 +36,7 @@ _TABLE = "takes_back"
 # What is taken back was said just before; a long turn of an assistant says much in general.
 _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
+_SHORTEST_NAME = 2
 _USES = "uses"
 _PLANS = "plans to"
 _WORKS_AT = "works at"
@@ -56,6 +57,8 @@ _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("done_at", lambda predicate: predicate == _WORKS_AT),
     ("no_allergy", lambda predicate: predicate == _ALLERGIC),
     ("none_for_me", lambda predicate: predicate not in _LIKINGS),
+    ("gone_without", lambda predicate: predicate in {_USES, _WORKS_AT, _LIVES_IN, _STUDIES}),
+    ("not_for_me", lambda predicate: predicate in {_USES, _WORKS_AT, _WORKS_AS, _STUDIES}),
 )
 
 
@@ -115,7 +118,8 @@ def corrected(
             continue
         swap = _swap(sentence)
         if swap is not None:
-            yield from _swapped(swap, of_user.get(_bare(swap.old)), elsewhere)
+            meant_one = of_user.get(_bare(swap.old)) or _by_last_word(swap.old, told)
+            yield from _swapped(swap, meant_one, elsewhere)
         elif meant := _value_meant(sentence, told, mistaken=mistaken):
             new = meant.group("new").strip()
             last = last_declared()
@@ -159,6 +163,24 @@ def _role_given_up(
             start = one.content.rpartition(one.value)[0].rstrip()
             over = f"{start} no longer {one.value}."
             yield replace(one, holds=False, begins=False, content=over, sentence=sentence)
+
+
+def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
+    """What was told by a longer name: "the Zoe" of who drives a Renault Zoe."""
+    bare = _bare(name)
+    found = [
+        one for one in told if one.holds and one.thing.name[:1].isupper() and bare == _short(one)
+    ]
+    return found[-1] if bare and found else None
+
+
+def _short(one: RuleStatement) -> str:
+    """The last word of the name of a thing, of several: "zoe" of "Renault Zoe"."""
+    if one.predicate not in POSSESSING | {_USES}:
+        return ""
+    _, *more = one.thing.name.split() or [""]
+    last = more[-1] if more else ""
+    return last.casefold() if last[:1].isupper() and len(last) > _SHORTEST_NAME else ""
 
 
 def _is_chosen(one: Declared) -> bool:
@@ -271,8 +293,10 @@ def left_behind(
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
             for one in own:
-                rest = said.group("what").casefold().removeprefix(one.thing.name.casefold())
-                named = rest != said.group("what").casefold()
+                what = said.group("what").casefold()
+                rest = what.removeprefix(one.thing.name.casefold())
+                rest = what.removeprefix(_short(one)) if rest == what else rest
+                named = rest != what and not rest[:1].isalpha()
                 # "I left Kobe yesterday" may tell of a journey.
                 away = one.predicate != _LIVES_IN or _HAS_LEFT.search(
                     sentence.text, 0, said.start("verb")
@@ -297,6 +321,9 @@ def _unnamed(
     if no_longer:
         verb = verb_lemma(no_longer.group("verb").lower())
         meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
+        if no_longer.group("where"):
+            # Who does not work there may do the same elsewhere.
+            meant = [one for one in meant if one.predicate in {_LIVES_IN, _WORKS_AT}]
         yield from (_over(one, sentence) for one in meant if len(meant) == 1)
     left = expression(_TABLE, "left_it").match(sentence.text)
     if left and not several:
@@ -388,6 +415,9 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
         text: The turn of the user.
         before: What they said before it.
     """
+    here = expression(_TABLE, "lives_here").search(text)
+    if here is not None:
+        yield from _lives_here(text, before)
     if expression(_TABLE, "came_about").search(text) is None:
         return
     for sentence in sentences(text):
@@ -409,6 +439,21 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
                     return
 
 
+def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+    """Where somebody lives who says that it is where they are."""
+    lives = expression(_TABLE, "lives_here")
+    sentence = next((one for one in sentences(text) if lives.search(one.text)), None)
+    if sentence is None or everything(text):
+        # Said in full already.
+        return
+    for said in (text, *reversed(before[-2:])):
+        places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
+        spoken = MatchContext("", places[0], said) if len(set(places)) == 1 else None
+        for thing in find("named_place", spoken) if spoken else ():
+            yield RuleStatement(_LIVES_IN, thing, at=sentence.start, sentence=sentence)
+            return
+
+
 def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What takes the place of what was told and is left: "Zadar's behind me, I'm in Rijeka now".
 
@@ -426,6 +471,8 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
             continue
         for one in single.values() if single else ():
             left = _left_in(sentence.text, one.thing.name)
+            if left is None and (short := _short(one)):
+                left = _left_in(sentence.text, short)
             if left is None:
                 continue
             for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
@@ -550,7 +597,8 @@ def by_what_was_told(
     Who drives a Skoda, and swaps it for a Kia, drives the Kia; who works at Onda, and parted ways
     with it, was not married to it.
     """
-    had = {_bare(one.thing.name): one.predicate for one in told if one.holds}
+    had = {_short(one): one.predicate for one in told if one.holds and _short(one)}
+    had |= {_bare(one.thing.name): one.predicate for one in told if one.holds}
     swapped = {
         one.sentence.start: had[_bare(one.thing.name)]
         for one in stated

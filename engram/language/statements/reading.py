@@ -219,6 +219,7 @@ def everything(text: str) -> list[RuleStatement]:
         and not _is_taken_up_again(one, found)
         and not _is_called_otherwise(one, found)
         and not _only_grew_up(one, found)
+        and not _is_said_better(one, found)
     ]
 
 
@@ -256,6 +257,23 @@ def _is_called_otherwise(
         return False
     going_by = [other for other in names if _GOES_BY.search(other.said)]
     return bool(going_by) and one not in going_by
+
+
+def _is_said_better(
+    one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
+) -> bool:
+    """Whether the same work is told more fully: "from waitress to manager: a bar manager"."""
+    return (
+        one.predicate == "works as"
+        and one.holds
+        and any(
+            other.predicate == one.predicate
+            and other.holds
+            and other.sentence == one.sentence
+            and other.thing.name.endswith(f" {one.thing.name}")
+            for other in found.values()
+        )
+    )
 
 
 def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
