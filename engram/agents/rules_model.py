@@ -53,7 +53,7 @@ from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import handing_over
-from engram.language.dates import start_date_of
+from engram.language.periods import start_told
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
@@ -152,7 +152,7 @@ def from_statement(
         holds=stated.holds,
         begins=stated.begins,
         entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
-        happened_at=start_date_of(stated.sentence.text, turn.said_at) if changes else None,
+        happened_at=start_told(stated.sentence.text, turn.said_at) if changes else None,
         confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,
         importance=importance,
     )
@@ -198,7 +198,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
         predicate=note.predicate,
         object=note.object,
         entities=_names(note.clause),
-        happened_at=start_date_of(note.sentence.text, turn.said_at),
+        happened_at=start_told(note.sentence.text, turn.said_at),
         confidence=_AS_IT_STANDS,
         importance=note.importance,
     )
@@ -259,7 +259,7 @@ def _is_naming(one: Declared) -> bool:
 
 def _began(turn: TurnView, one: Declared) -> datetime | None:
     """When a change happened, said beside its new value: "moved to Friday" is no date of it."""
-    return start_date_of(one.sentence.text.replace(one.value, " "), turn.said_at)
+    return start_told(one.sentence.text.replace(one.value, " "), turn.said_at)
 
 
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
@@ -273,7 +273,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
             "quotes": _quotes(turn, end.sentence),
             "holds": False,
             "ended": end.resolution,
-            "happened_at": start_date_of(end.sentence.text, turn.said_at),
+            "happened_at": start_told(end.sentence.text, turn.said_at),
             "confidence": _AS_IT_STANDS,
         }
     )
@@ -293,7 +293,7 @@ def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
         holds=False,
         ended=Resolution.FULFILLED,
         entities=_names(done),
-        happened_at=start_date_of(where.text, turn.said_at),
+        happened_at=start_told(where.text, turn.said_at),
         confidence=_AS_IT_STANDS,
         importance=_PROMISE_IMPORTANCE,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -33,6 +33,9 @@ from engram.lifecycle.decisions import disputed
 
 # How far a month that is named can be from the day that is meant.
 _IMPRECISION = timedelta(days=31)
+# Of a season and of a year, which stand for their first day as well.
+_A_SEASON = timedelta(days=92)
+_A_YEAR = timedelta(days=365)
 # How far back a month without a year can lie. What an ending names did not end and begin again
 # since.
 _WITHIN_A_YEAR = timedelta(days=366)
@@ -275,8 +278,8 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
     """When a change can have happened at the earliest, given what was said to hold meanwhile.
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
-    moved after that. Further back than a month it is no matter of wording any more, but for what
-    names the very value that it ends: told to be married in October, "we divorced in March" means
+    moved after that. Further back than what is named lasts it is no matter of wording any more,
+    but for what names the very value that it ends: told to be married in October, "we divorced in March" means
     that it is over. What was said after the change was first told is no news about it: telling
     it again later does not make it happen again.
     """
@@ -285,7 +288,7 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
         return event_at
     first_told = min(other.telling.known_at for other in told.alike(change))
     ends_it = ends_something(change.slot) and change.slot.object != ""
-    reach = _WITHIN_A_YEAR if ends_it else _IMPRECISION
+    reach = _WITHIN_A_YEAR if ends_it else _imprecision(event_at)
     meanwhile = (
         other.telling.event_at
         for other in reversed(told.after(event_at, min(reach, first_told - event_at)))
@@ -295,6 +298,17 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
         and told.could_follow(change, other.slot)
     )
     return next(meanwhile, event_at)
+
+
+def _imprecision(event_at: datetime) -> timedelta:
+    """How much later than the moment that is named a change can have happened.
+
+    "Last year" names the first of January, "last summer" the first of June; the day of a month
+    could as well be named by that.
+    """
+    if event_at.day > 1 or event_at.time() != time.min:
+        return _IMPRECISION
+    return _A_YEAR if event_at.month == 1 else _A_SEASON
 
 
 def _changes(one: TimelineEntry) -> bool:

@@ -15,6 +15,7 @@ from engram.language.dates import (
     Dated,
     QuestionRules,
     read,
+    start_date_of,
 )
 from engram.language.found import Masked
 from engram.language.loose_dates import (
@@ -92,6 +93,32 @@ _YEAR_BESIDE = re.compile(
     rf"\b(?P<month>{MONTH}(?:\s\d{{1,2}}(?:st|nd|rd|th)?)?),?\s(?:of\s|in\s)?(?P<which>last|this|next)\syear\b",
     re.I,
 )
+
+
+# What lies behind whoever says it; "this summer" may be still to come.
+_SEASON_PAST: Final = re.compile(
+    r"\blast (?:spring|summer|autumn|fall|winter|christmas|easter|new year|thanksgiving)\b"
+    r"|\b(?:two|three|four|five|\d+) (?:springs|summers|autumns|falls|winters) ago\b"
+    r"|\b(?:spring|summer|autumn|fall|winter)(?: of)? (?:19|20)\d\d\b",
+    re.I,
+)
+
+
+def start_told(sentence: str, said_at: datetime) -> datetime | None:
+    """When what a sentence tells began, also where it names a season: "last summer".
+
+    Args:
+        sentence: What was said.
+        said_at: When.
+
+    Returns:
+        The first moment of the season; else as :func:`engram.language.dates.start_date_of`.
+    """
+    if _SEASON_PAST.search(sentence):
+        period = period_named(sentence, said_at)
+        if period is not None and period.begin is not None and period.begin <= said_at:
+            return period.begin
+    return start_date_of(sentence, said_at)
 
 
 def _with_years(text: str, year: int) -> str:

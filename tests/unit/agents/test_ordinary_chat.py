@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
-from tests.support.learnt_by_rules import learnt
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules_model import extract
+from tests.support.learnt_by_rules import SAID, learnt
 
 
 @pytest.mark.parametrize(
@@ -94,3 +98,19 @@ def test_what_is_mended_to_itself_changes_nothing(said: str) -> None:
     """A correction that names one value twice takes nothing back and puts nothing in place."""
     learns = learnt("I live in Cork.", said)
     assert not [one for one in learns if "lives in" in one or "live in" in one]
+
+
+@pytest.mark.parametrize(
+    ("said", "began"),
+    [
+        ("We moved to Graz last summer.", date(2025, 6, 1)),
+        ("We moved to Graz in spring 2024.", date(2024, 3, 1)),
+        ("We moved to Graz two winters ago.", date(2023, 12, 1)),
+        ("We moved to Graz last year.", date(2025, 1, 1)),
+    ],
+)
+def test_a_change_began_with_the_season_that_is_named(said: str, began: date) -> None:
+    """Not when it was told: what was told of a later day holds after it."""
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=said)
+    told = extract(ExtractionRequest(turns=(turn,))).statements
+    assert [one.happened_at and one.happened_at.date() for one in told] == [began]

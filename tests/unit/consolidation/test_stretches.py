@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -520,6 +520,26 @@ def test_an_ending_told_before_had_happened_by_then() -> None:
     seen = told("porto", 10)
     assert happened(LEFT, seen, ended("porto", -20, 5)) == 0
     assert happened(LEFT, seen, ended("rome", -20, 5)) == 10
+
+
+@pytest.mark.parametrize(
+    ("named", "seen", "later"),
+    [
+        (datetime(2023, 1, 1, tzinfo=UTC), datetime(2023, 11, 5, tzinfo=UTC), True),
+        (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 5, tzinfo=UTC), False),
+        (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), True),
+        (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 9, 20, tzinfo=UTC), False),
+        (datetime(2023, 6, 8, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), False),
+    ],
+    ids=["in the year", "after the year", "in the summer", "after it", "no season"],
+)
+def test_a_year_and_a_season_last_as_a_month_does(
+    named: datetime, seen: datetime, later: bool
+) -> None:
+    """Who moved "last summer", and lived elsewhere in August, moved after that."""
+    days = [(one - on(0)) / timedelta(days=1) for one in (named, seen)]
+    move = told("porto", days[0], 900, begins=True, session="m")
+    assert happened(move, told("lyon", days[1])) == days[later]
 
 
 @pytest.mark.parametrize(
