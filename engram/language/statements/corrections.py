@@ -704,11 +704,19 @@ def _swap(sentence: Sentence) -> _Swap | None:
     return None
 
 
+# "Mei lives in Bern, not Cork" says nothing of who said to live in Cork.
+_OF_SOMEBODY: Final = re.compile(
+    r"(?!I\b)[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*\s+(?:is|has|was|[a-z]{3,}s)\s+\w"
+)
+
+
 def _swapped(
     swap: _Swap, meant: RuleStatement | None, elsewhere: Callable[[], dict[str, Declared]]
 ) -> Iterator[RuleStatement | Declared]:
     sentence, new = swap.sentence, swap.new
     if meant is not None:
+        if _OF_SOMEBODY.match(new):
+            return
         # "I'm a teacher, not a nurse" says itself what is so.
         told = expression("corrections", "clausal").match(new) is not None
         kind = kind_of_object(meant.predicate)
@@ -769,10 +777,16 @@ def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared
 
 
 def _value_alone(new: str, one: Declared) -> str:
-    """What "she lives in Milan" puts in place of Rome; empty where it says something else."""
+    """What "she lives in Milan" puts in place of Rome; empty where it says something else.
+
+    "Priya lives in Ghent, not Turin" says nothing of Hanna, who lives in Turin.
+    """
+    whose, said, value = new.partition(f" {one.predicate} ")
+    if said and whose.casefold() == one.subject.casefold():
+        return value.strip()
     if re.match(r"(?:i|we|he|she|it|they)\b", new, re.I) is None:
-        return new
-    return new.partition(f" {one.predicate} ")[2].strip()
+        return "" if said else new
+    return value.strip()
 
 
 def _names(value: str, old: str) -> bool:

@@ -114,3 +114,16 @@ def test_a_change_began_with_the_season_that_is_named(said: str, began: date) ->
     turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=said)
     told = extract(ExtractionRequest(turns=(turn,))).statements
     assert [one.happened_at and one.happened_at.date() for one in told] == [began]
+
+
+def test_what_mends_the_word_on_one_person_says_nothing_of_another() -> None:
+    """Who lives in Ghent, and not in Turin, is Priya; Hanna still lives in Turin."""
+    hanna = "Actually, Hanna lives in Turin, not Lyon."
+    learns = learnt(hanna, "Actually, Priya lives in Ghent, not Turin.")
+    assert not [one for one in learns if "Hanna" in one]
+    assert "Hanna lives in Pisa." in learnt(hanna, "Actually, Hanna lives in Pisa, not Turin.")
+    assert not [
+        one
+        for one in learnt("I live in Cork.", "Actually, Mei lives in Bern, not Cork.")
+        if "The user" in one
+    ]
