@@ -214,6 +214,8 @@ class _AnswerPart(BaseModel):
     _untold: ClassVar[Mapping[str, object]] = {}
     # Without these there is no answer, whatever is beside them.
     _core: ClassVar[frozenset[str]] = frozenset()
+    # What is told of whom, and whether it holds: a default would say it of somebody else.
+    _telling: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="wrap")
     @classmethod
@@ -257,7 +259,7 @@ class _AnswerPart(BaseModel):
             mended[name] = _as_list(said)
         elif name in cls._untold:
             mended[name] = cls._untold[name]
-        elif name not in cls._core and not cls.model_fields[name].is_required():
+        elif not cls.model_fields[name].is_required() and not (said and name in cls._telling):
             mended.pop(name)
 
 
@@ -274,6 +276,7 @@ class StatedKnowledge(_AnswerPart):
     """One thing that the turns state about a person or thing."""
 
     _untold = {"confidence": _UNTOLD_CONFIDENCE}
+    _telling = frozenset({"subject", "object", "holds"})
 
     sources: Annotated[list[str], BeforeValidator(_aliases)] = Field(
         min_length=1, max_length=20, description="Aliases of the turns that state it, like e1."

@@ -109,7 +109,20 @@ async def test_of_far_too_many_statements_the_first_are_taken_and_the_answer_is_
     assert (len(output.statements), output.full, asked) == (120, True, 1)
 
 
-@pytest.mark.parametrize("wrong", [{"content": ""}, {"content": "so " * 400}, {"sources": []}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"content": ""},
+        {"content": "so " * 400},
+        {"sources": []},
+        # Left to its default it would be said of the user, end all that they like, or hold.
+        {"subject": ["Ana", "Tom"], "predicate": "lives in", "object": "Oslo"},
+        {"subject": "Ana " * 100, "predicate": "lives in", "object": "Oslo"},
+        {"predicate": "likes", "object": ["tea", "coffee"], "holds": False},
+        {"predicate": "lives in", "object": "Oslo", "holds": "until last year"},
+    ],
+    ids=str,
+)
 async def test_a_statement_of_which_nothing_can_be_made_is_asked_for_and_then_left_out(
     wrong: dict[str, Any],
 ) -> None:
