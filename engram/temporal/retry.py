@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import stamina
 import structlog
 from pydantic import BaseModel
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -219,10 +220,22 @@ _DESCRIBED_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class HeldUp:
-    """An activity that is tried again and again, and why it failed last."""
+    """An activity that is tried again and again, and why it failed last.
+
+    Attributes:
+        attempt: The number of the attempt that is made or waited for.
+        runs: Whether it is being made.
+    """
 
     activity_id: str
+    attempt: int
+    runs: bool
     why: EngramError
+
+    def still_holds_up(self, before: HeldUp) -> bool:
+        """Whether it does since ``before``: an attempt that goes on all the time may succeed."""
+        goes_on = self.runs and self.attempt == before.attempt
+        return self.activity_id == before.activity_id and not goes_on
 
 
 async def failing_activity(client: Client, workflow_id: str) -> HeldUp | None:
@@ -237,7 +250,8 @@ async def failing_activity(client: Client, workflow_id: str) -> HeldUp | None:
                 if pending.HasField("last_failure"):
                     why = _from_failure(await converter.decode_failure(pending.last_failure))
                     if not isinstance(why, UnknownFailure):
-                        return HeldUp(pending.activity_id, why)
+                        runs = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+                        return HeldUp(pending.activity_id, pending.attempt, runs, why)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
@@ -262,7 +276,7 @@ async def _unless_held_up(
             now = await held_up_by()
             if now is not None and not isinstance(now.why, StorageUnavailable):
                 now = None
-            if now and before and now.activity_id == before.activity_id:
+            if now and before and now.still_holds_up(before):
                 raise _goes_on(now.why)
             before = now
         return answer.result()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -123,3 +125,23 @@ async def test_who_waits_for_work_hears_why_the_store_takes_none(
             await ask()
         monkeypatch.undo()
         assert await ask()
+
+
+async def test_work_that_failed_once_and_now_takes_long_is_waited_for(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that was away for a moment is not blamed for what its next attempt takes."""
+    scroll, calls = EdgeRepository.scroll, count()
+
+    async def slow(*given: Any, **named: Any) -> Any:
+        number = next(calls)
+        if number == 0:
+            raise StorageUnavailable("The store was away.")
+        if number == 1:
+            await asyncio.sleep(5)
+        return await scroll(*given, **named)
+
+    async with remembering(temporal_client, encode_timeout=timedelta(seconds=2)) as (memory, _):
+        await memory.encode("I live in Lisbon.", session_id="s1")
+        monkeypatch.setattr(EdgeRepository, "scroll", slow)
+        assert (await memory.consolidate()).stored == 1
