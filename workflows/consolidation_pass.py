@@ -618,7 +618,7 @@ class ConsolidationPass:
 
     async def _left_out(self, batch: EpisodeBatch, failure: Failure) -> None:
         count = len(batch.episode_ids)
-        self._refusals.note_loss(batch)
+        self._refusals.note_loss(batch, failure)
         refused = (*self.state.refused, *batch.episode_ids)
         self.state = self.state.model_copy(update={"refused": refused})
         self._count(ConsolidationReport(refused=count, failures=(failure,), remaining=True))

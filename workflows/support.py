@@ -211,10 +211,15 @@ _MOST_LEFT_OUT = 2000
 
 @dataclass
 class RejectedBatches:
-    """Of one pass: how many batches lost turns to refusals, and how often one was halved."""
+    """Of one pass: how many batches lost turns to refusals, and how often one was halved.
+
+    Attributes:
+        unanswered: Turns that were left out because no answer was in the asked form.
+    """
 
     batches: int = 0
     halvings: int = 0
+    unanswered: int = 0
     # Which batch a turn was selected in, by its id, and which of them lost turns.
     _selected_in: dict[str, int] = field(default_factory=dict)
     _losers: set[int] = field(default_factory=set)
@@ -230,8 +235,10 @@ class RejectedBatches:
         own = self._selected_in.get(part.episode_ids[0])
         self.batches = len(self._losers - {own})
 
-    def note_loss(self, part: EpisodeBatch) -> None:
+    def note_loss(self, part: EpisodeBatch, failure: Failure) -> None:
         """Note that turns were left out."""
+        if failure.code == ModelAnswerUnusable.code:
+            self.unanswered += len(part.episode_ids)
         own = self._selected_in.get(part.episode_ids[0])
         if own is not None:
             self._losers.add(own)
@@ -249,7 +256,8 @@ class RejectedBatches:
         if left_out >= _MOST_LEFT_OUT or (self.batches >= _HOPELESS_BATCHES and not accepted):
             return True
         stubborn = failure.code == ModelAnswerUnusable.code and not accepted
-        return stubborn and left_out >= _HOPELESS_TURNS and workflow.patched(_GIVES_UP_EARLY)
+        hopeless = stubborn and self.unanswered >= _HOPELESS_TURNS
+        return hopeless and workflow.patched(_GIVES_UP_EARLY)
 
 
 def bisect(batch: EpisodeBatch) -> tuple[EpisodeBatch, ...]:

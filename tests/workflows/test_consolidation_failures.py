@@ -115,6 +115,18 @@ async def test_answers_that_stay_unusable_are_left_out_too(
         assert [f.code for f in report.failures] == [ModelAnswerUnusable.code]
 
 
+async def test_refused_turns_do_not_count_as_answers_in_no_asked_form(
+    temporal_client: Client, repository: MemoryRepository, settings: Settings
+) -> None:
+    """Three that were refused, and one without an answer: the model is not given up for it."""
+    failing = {"Bombs": ModelHTTPError(400, "picky"), "Riddles": UnexpectedModelBehavior("picky")}
+    async with consolidating(temporal_client, repository, settings, model=Picky(failing)) as memory:
+        bombs = [(f"I use Bombs{n}.", day(n)) for n in (1, 2, 3)]
+        await memory.say(*bombs, ("I use Riddles.", day(4)), ("I live in Lisbon.", day(5)))
+        report = await memory.consolidate()
+        assert (report.episodes, report.refused) == (1, 4)
+
+
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_refused_key_ends_the_pass_at_the_first_batch(
     temporal_client: Client, repository: MemoryRepository, settings: Settings, status: int
