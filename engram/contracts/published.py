@@ -39,6 +39,7 @@ from engram.errors import (
     PayloadRefused,
     SchemaMismatch,
     StorageUnavailable,
+    TemporalUnavailable,
     UnmaskedPersonalData,
     UserErased,
 )
@@ -113,10 +114,14 @@ PUBLISHED: Final = (
                 "crashes. A message id that is known with the same words stores nothing and gives "
                 "the first receipt; with other words, or with tags, metadata or a summary that the "
                 "stored turn has not, its call is refused, in the reply. All turns "
-                "of a call are stored, or none.",
+                "of a call are stored, or none. A run that is full refuses it "
+                "(`temporal_unavailable`): sent again, the next run takes it.",
                 EncodeRequest,
                 EncodeReply,
-                (StorageUnavailable, UnmaskedPersonalData, SchemaMismatch, UserErased),
+                (
+                    *(StorageUnavailable, TemporalUnavailable, UnmaskedPersonalData),
+                    *(SchemaMismatch, UserErased),
+                ),
             ),
             PublishedMessage(
                 "update",
