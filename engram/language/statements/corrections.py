@@ -44,6 +44,7 @@ _WORKS_AS = "works as"
 _LIVES_IN = "lives in"
 _MARRIED = "is married to"
 _ALLERGIC = "is allergic to"
+_FROM_BIRTH = frozenset({"is from", "was born in", "was born on"})
 _STUDIES = "studies"
 _SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT}
 # Who does without something may like it all the same.
@@ -477,6 +478,8 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
                 continue
             for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
                 new = expression(_TABLE, "taken_up").search(rest)
+                if new and one.predicate == _LIVES_IN and _only_travels(new, sentence, place):
+                    continue
                 thing = _of_same_kind(one, new.group(new.lastgroup or 0), rest) if new else None
                 if thing is not None and not expression(_TABLE, "for_a_while").search(rest):
                     yield _begun(one, thing, place)
@@ -484,12 +487,21 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
                     break
 
 
+def _only_travels(new: re.Match[str], left: Sentence, place: Sentence) -> bool:
+    """Whether the sentences tell of a journey, or of places that play: "Italy is out"."""
+    said = f"{left.text} {place.text}"
+    if expression(_TABLE, "in_contest").search(said):
+        return True
+    journey = expression(_TABLE, "by_journey").match(new.group())
+    return journey is not None and not expression(_TABLE, "for_good").search(said)
+
+
 def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
     return [(one, one.text) for one in said[number + 1 : number + 2]]
 
 
 def _can_give_way(one: RuleStatement) -> bool:
-    named = one.holds and one.thing.name[:1].isupper()
+    named = one.holds and one.thing.name[:1].isupper() and one.predicate not in _FROM_BIRTH
     return named and (_holds_one(one) or one.predicate in {_USES, _STUDIES})
 
 
