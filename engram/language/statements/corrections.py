@@ -50,6 +50,7 @@ _SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT}
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
 _HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
+_A_DAY = re.compile(r"\d|day\b", re.I)
 # Wordings that name what is over, each with the predicates of which it can be.
 _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("gone_now", lambda predicate: predicate in POSSESSING),
@@ -121,7 +122,9 @@ def corrected(
         if swap is not None:
             meant_one = of_user.get(_bare(swap.old)) or _by_last_word(swap.old, told)
             yield from _swapped(swap, meant_one, elsewhere)
-        elif meant := _value_meant(sentence, told, mistaken=mistaken):
+        elif meant := _value_meant(
+            sentence, told, " ".join((*before[-1:], text[: sentence.start])), mistaken=mistaken
+        ):
             new = meant.group("new").strip()
             last = last_declared()
             if last is not None:
@@ -217,15 +220,24 @@ def _respelt(
 
 
 def _value_meant(
-    sentence: Sentence, told: Sequence[RuleStatement], *, mistaken: bool
+    sentence: Sentence, told: Sequence[RuleStatement], said: str, *, mistaken: bool
 ) -> re.Match[str] | None:
-    """The value alone: "I meant KPMG", and "it's KPMG" of who says that they got it wrong."""
+    """The value alone: "I meant KPMG", and "it's KPMG" of who says that they got it wrong.
+
+    Args:
+        sentence: That may say it.
+        told: What was said of the user before it.
+        said: Their turn right before, and what they say before it in the same one.
+        mistaken: Whether they say that something is wrong.
+    """
     meant = expression(_TABLE, "meant").search(sentence.text)
     if meant is None and told and told[-1].holds:
         slipped = expression(_TABLE, "slipped").match(sentence.text)
         # "Sorry, Bonn" may say anything; "sorry, 5 May 1990" after another day says which.
         if slipped is not None and kind_of_object(told[-1].predicate) == "birth":
-            return slipped
+            # No other day may have been named since.
+            own, _, since = said.rpartition(told[-1].thing.phrase)
+            return slipped if own and _A_DAY.search(since) is None else None
     if meant is None and mistaken:
         return expression(_TABLE, "instead").search(sentence.text)
     return meant

@@ -39,7 +39,7 @@ _TITLE = "(?:Mr|Mrs|Ms|Miss|Dr|Prof)"
 _NAME = rf"(?P<name>(?:{_TITLE}\.?\s+)?[A-Z][\w'-]*[\w](?:\s+[A-Z][\w'-]*)*)"
 # Who speaks, what somebody is addressed by, and what comes before "my dad".
 _NO_NAME = re.compile(
-    rf"(?:I|We)(?:'\w+)?\b|(?:{_TITLE}|Not|Even|Only|Also|Both|Just|Maybe|Like|"
+    rf"(?:I|We)(?:'\w+)?\b|(?:{_TITLE}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Not|Even|Only|Also|Both|Just|Maybe|Like|"
     r"Unlike|Especially|Apparently|Sometimes|Thankfully|Luckily|Poor)\Z",
     re.I,
 )
@@ -123,7 +123,8 @@ def _several(said: str, at: int, sentence: Sentence) -> Iterator[Person]:
         return
     kin = found.group("kin").lower()
     relation = _ONE_OF.get(kin, kin.removesuffix("s"))
-    for name in _BETWEEN_NAMES.split(found.group("names")):
+    names = _BETWEEN_NAMES.split(found.group("names"))
+    for name in () if any(map(_NO_NAME.match, names)) else names:
         yield Person(name, relation, True, at + found.start(), sentence, together=True)
 
 

@@ -124,6 +124,7 @@ CHANGED = [
         "uses=Jira",
     ),
 ]
+_BORN = "was born on=5 May 1990"
 # Turns, what is so after them, and what never was.
 ONLY_LOOKS_SO = [
     (
@@ -186,6 +187,8 @@ ONLY_LOOKS_SO = [
     ("I work at Shell. | The shop let me go first.", "works at=Shell", ""),
     ("I have a dog. | We had to give our dog up to the vet for a night.", "has=dog", ""),
     ("Ana and I said yes to the wedding invitation.", "", "is married to=Ana"),
+    ("I was born on 5 May 1990. The party is on Saturday. | No, 6 May.", _BORN, ""),
+    ("I was born on 5 May 1990. | Book a dentist for 3 June. | Sorry, 6 June.", _BORN, ""),
     ("I was born in 1988. | Sorry, 10 minutes late.", "was born in=1988", ""),
     ("I was born in 1988. | No, 2020 was worse.", "was born in=1988", ""),
     ("I was born in 1988. | Wait, 1999?", "was born in=1988", ""),

@@ -80,6 +80,8 @@ NOTHING_MORE = [
     ("The review is on Monday and Tuesday on Zoom.", "Tuesday is"),
     ("We bought a house. It's in Ghent.", "user lives in Ghent"),
     ("My wife Ana's birthday is soon.", "married to Ana's"),
+    ("I have a son, Monday and Tuesday he's with me.", "Monday is"),
+    ("I have two kids, Monday and Tuesday they're here.", "Monday is|Tuesday is"),
 ]
 
 
@@ -139,7 +141,18 @@ def test_a_part_is_laid_down_again(ending: str) -> None:
 
 @pytest.mark.parametrize(
     "turn",
-    ["My girlfriend does role-play with dice.", "Let's play chess.", "Imagine I live in Oslo."],
+    [
+        *(
+            "My girlfriend does role-play with dice.",
+            "Let's play chess.",
+            "Imagine I live in Oslo.",
+        ),
+        "Can we talk about the role-play group I joined?",
+        "I want to role-play as a pirate on Saturday.",
+        "I'm going to start a role-playing game club.",
+        "Roleplay is my favourite hobby.",
+        "Let's pretend I never said that.",
+    ],
 )
 def test_who_speaks_of_playing_plays_no_part(turn: str) -> None:
     """What is said after it is known as ever."""
