@@ -119,7 +119,8 @@ async def test_refused_turns_do_not_count_as_answers_in_no_asked_form(
     temporal_client: Client, repository: MemoryRepository, settings: Settings
 ) -> None:
     """Three that were refused, and one without an answer: the model is not given up for it."""
-    failing = {"Bombs": ModelHTTPError(400, "picky"), "Riddles": UnexpectedModelBehavior("picky")}
+    failing: dict[str, Exception] = {"Bombs": ModelHTTPError(400, "picky")}
+    failing["Riddles"] = UnexpectedModelBehavior("picky")
     async with consolidating(temporal_client, repository, settings, model=Picky(failing)) as memory:
         bombs = [(f"I use Bombs{n}.", day(n)) for n in (1, 2, 3)]
         await memory.say(*bombs, ("I use Riddles.", day(4)), ("I live in Lisbon.", day(5)))
