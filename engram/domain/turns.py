@@ -192,7 +192,7 @@ def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp")
         raise InvalidTurn(
             f"The {what} has no timezone.",
             allowed=allowed,
-            hint="Pass datetime(..., tzinfo=timezone.utc) or the zone it was said in.",
+            hint="Such as 2026-05-20T08:15:00+01:00; in Python datetime(..., tzinfo=timezone.utc).",
         )
     if not EARLIEST_TIMESTAMP <= moment <= now + CLOCK_SKEW_ALLOWED:
         raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
@@ -233,7 +233,8 @@ def _check_expiry(moment: datetime, after: datetime, latest: datetime) -> None:
         raise InvalidTurn(
             "The expiry of a turn has no timezone.",
             allowed="an aware datetime",
-            hint="Pass datetime(..., tzinfo=timezone.utc), or expires_in.",
+            hint="Such as 2026-05-20T08:15:00+01:00; in Python datetime(..., tzinfo=timezone.utc). "
+            "Or give expires_in.",
         )
     if not after < moment <= latest:
         raise InvalidTurn(

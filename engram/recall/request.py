@@ -137,8 +137,8 @@ def _out_of_range(what: str) -> InvalidQuery:
 def _no_moment(what: str) -> InvalidQuery:
     return InvalidQuery(
         f"{what} is not a moment in time.",
-        allowed="an aware datetime, or None",
-        hint="Pass datetime(..., tzinfo=timezone.utc).",
+        allowed="a moment with its timezone, such as 2026-05-20T08:15:00+01:00",
+        hint="In Python: datetime(..., tzinfo=timezone.utc).",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,10 @@ import pytest
 
 from engram.cli.running import MemoryOptions, given_url, moment, over_http, pairs, settings_from
 from engram.contracts.consolidation import ConsolidationReport
-from engram.errors import InvalidQuery, InvalidSettings, StorageUnavailable
+from engram.domain.turns import check_timestamp
+from engram.errors import InvalidQuery, InvalidSettings, InvalidTurn, StorageUnavailable
+from engram.recall.request import RecallRequest
+from engram.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,15 @@ def test_a_moment_is_read_or_refused() -> None:
     assert moment(None, InvalidQuery) is None
     with pytest.raises(InvalidQuery, match="ISO 8601"):
         moment("yesterday", InvalidQuery)
+
+
+def test_a_moment_without_its_timezone_is_refused_in_words_for_a_shell_too() -> None:
+    """Whoever types a day is shown how a moment is written, not only how Python has it."""
+    typed = moment("2026-05-20", InvalidQuery)
+    with pytest.raises(InvalidQuery, match=r"2026-05-20T08:15:00\+01:00"):
+        RecallRequest.of("tea", settings=Settings(), as_of=typed)
+    with pytest.raises(InvalidTurn, match=r"2026-05-20T08:15:00\+01:00"):
+        check_timestamp(datetime(2026, 5, 20), now=datetime.now(UTC))  # noqa: DTZ001 - it is what is refused
 
 
 def test_metadata_that_nobody_can_read_as_json_is_text() -> None:
