@@ -215,7 +215,9 @@ _SAID_AFTER = re.compile(
 
 
 # "Quick intro: Petra, 34, dentist, living in Ghent": each part is said of the speaker.
-_INTRODUCTION = re.compile(r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I)
+_INTRODUCTION = re.compile(
+    r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
