@@ -147,20 +147,20 @@ def _role_given_up(
     """Who or what is something of the speaker's no longer, and who is now, by the name told."""
     if _ANY_ROLE_LEFT.search(sentence.text) is None:
         return
+    now = expression(_TABLE, "role_now").search(sentence.text)
+    left = expression(_TABLE, "role_left").match(sentence.text)
+    if now is None and left is None:
+        return
     roles = [
         one
         for one in elsewhere().values()
         if one.subject == SPEAKER and one.predicate.endswith(" is") and one.value[:1].isupper()
     ]
-    if not roles:
-        return
-    now = expression(_TABLE, "role_now").search(sentence.text)
     said = sentence.text[: now.start()].casefold() if now else ""
     for one in roles:
         if now and re.search(rf"\b{re.escape(one.value.casefold())}(?!\w)", said):
             yield replace(_now(one, now.group("new"), sentence), begins=True)
             return
-    left = expression(_TABLE, "role_left").match(sentence.text)
     what = _bare(left.group("what")) if left else ""
     for one in roles if left else ():
         if f"{_bare(one.value)} ".startswith(f"{what} "):

@@ -137,7 +137,9 @@ _REPORTED = re.compile(
 # "My doctor's Dr. Haddad", "our flight's at 9:15"; but "my doctor's Honda broke down".
 _IS = re.compile(
     r"\A(?P<role>(?:[Mm]y|[Oo]ur) [a-z][a-z-]{1,20}(?: [a-z][a-z-]{1,20})?)'s "
-    r"(?=(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?![A-Z]\w*(?:ish|ese|ian|can|ean|eli|ani|ch|ss|an)\b|Greek\b|Czech\b)[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}\s*(?:\Z|[,.;!]|now\b)"
+    r"(?=(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
+    r"(?![A-Z]\w*(?:ish|ese|ian|can|ean|eli|ani|ch|ss|an)\b|Greek\b|Czech\b)"
+    r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}\s*(?:\Z|[,.;!]|now\b)"
     r"|(?:(?:at|on|in|from) |[$€£])\d)"
 )
 _HAS = re.compile(r"(?<=\w)'s (?=(?:(?:now|currently) )?(?:living|working|studying|playing) )")

@@ -323,7 +323,8 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
             if _meets(pattern, sentence.text, sentence, turn):
                 it = _JOINING.sub("", said.group("it"))
                 # Without the object itself: in "made me want to work" nobody works as a want.
-                around = f"{said.string[said.start() : said.start('it')]}{said.string[said.end('it') : said.end()]}"
+                before = said.string[said.start() : said.start("it")]
+                around = f"{before}{said.string[said.end('it') : said.end()]}"
                 spoken = MatchContext(around, it, sentence.text)
                 for thing in find(pattern.kind, spoken):
                     at = sentence.start + said.start()

@@ -50,7 +50,8 @@ _NOT_SO: Mapping[str, str] = MappingProxyType(
 )
 _FAVOURITE = "favourite "
 _PARTED = re.compile(
-    r"\b(?:broke up|broken up|no longer together|a couple|an item|split|parted|separated|called (?:it quits|off))\b",
+    r"\b(?:broke up|broken up|no longer together|a couple|an item|split|parted|separated|"
+    r"called (?:it quits|off))\b",
     re.I,
 )
 

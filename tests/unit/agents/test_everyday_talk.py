@@ -139,6 +139,65 @@ from tests.support.learnt_by_rules import SAID, learnt
         ("Moved to S3 last month.", [], ["The user lives in S3."]),
         ("We moved to Slack channel 4.", [], ["The user lives in Slack channel 4."]),
         ("I moved to Area 51.", ["The user lives in Area 51."], []),
+        ("It made me want to work even harder.", [], ["The user works as a want."]),
+        ("They made me head of sales.", ["The user works as a head of sales."], []),
+        ("I got promoted to shift lead.", ["The user works as a shift lead."], []),
+        ("I got promoted to the first team.", [], ["The user works as the first team."]),
+        ("As a kid I loved reading.", [], ["The user no longer likes reading."]),
+        ("I loved gin until I got ill.", ["The user no longer likes gin."], []),
+        ("We have each other's back.", [], ["The user has each other's back."]),
+        ("Speaking of bikes, I've got three of them.", [], ["The user has three of them."]),
+        ("I used to have a dog back in Michigan.", ["The user no longer has a dog."], []),
+        ("I just got back from Sunday mass.", [], ["The user no longer plans to go to Sunday."]),
+        ("Our trip got off to a bad start.", [], ["The user no longer plans the trip."]),
+        ("Anyway, back to Scythe.", [], ["The user lives in Scythe."]),
+        ("I use Down Dog when I can't make it to yoga.", [], ["The user uses to yoga."]),
+        ("I'm going to make it happen.", [], ["The user plans to happen."]),
+        ("I'm planning to go out and was wondering.", [], ["The user plans to was wondering."]),
+        ("It's based on a book that I love.", [], ["The user likes based."]),
+        (
+            "The solo was my favourite part.",
+            [],
+            ["The user's favourite part is no longer The solo."],
+        ),
+        (
+            "I have a signed poster of my favourite artist's debut album.",
+            [],
+            ["The user's favourite artist is debut album."],
+        ),
+        ("I signed up for their rewards program.", [], ["The user studies their rewards program."]),
+        (
+            "I completed my undergraduate degree in physics.",
+            ["The user no longer studies physics."],
+            ["The user no longer studies undergraduate."],
+        ),
+        ("My wife is Thai.", [], ["The user is married to Thai."]),
+        ("My boss is Irish.", [], ["Irish is the user's boss."]),
+        ("My manager's Priya.", ["The user's manager is Priya."], []),
+        ("I'm done with French fries.", [], ["The user no longer studies French."]),
+        ("I got a Dacia Jogger.", ["The user drives a Dacia Jogger."], []),
+        ("I bought my son a Tesla toy.", [], ["The user drives my son."]),
+        ("We got a Kia as a second car.", [], ["The user drives a Kia."]),
+        ("My phone is a mess.", [], ["The user uses a mess."]),
+        ("Everything lives in Bear now.", ["The user uses Bear."], []),
+        ("Book club has moved to Thursdays.", ["Book club is scheduled for Thursdays."], []),
+        (
+            "I'm from Ghana, grew up in Accra.",
+            ["The user is from Ghana."],
+            ["The user is from Accra."],
+        ),
+        ("After the divorce I went back to Horvath.", [], ["The user lives in Horvath."]),
+        (
+            "I switched from Notion to Obsidian and back to Notion.",
+            ["The user uses Notion."],
+            ["The user uses Obsidian."],
+        ),
+        ("We swapped the flat in Lyon for a house in Annecy.", ["The user lives in Annecy."], []),
+        ("Quick intro: Petra, 34, living in Ghent.", ["The user lives in Ghent."], []),
+        ("The company I work for is Crumb.", ["The user works at Crumb."], []),
+        ("I'm down to two cats.", ["The user has two cats."], []),
+        ("Down to two finalists.", [], ["The user has two finalists."]),
+        ("I've got a new GP, Dr Yilmaz.", ["The user's gp is Dr Yilmaz."], []),
         (
             "I've moved to TCP/IP.",
             [],
@@ -712,3 +771,97 @@ def test_no_word_is_taken_for_a_person() -> None:
     """Whom a preposition or "not" stands before is introduced by no name."""
     assert learnt("With my parents.") == []
     assert not [one for one in learnt("Not my cousin, my nephew.") if "is the user's" in one]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "learns", "never"),
+    [
+        ("I like anchovies.", "Not anymore.", "The user no longer likes anchovies.", ""),
+        ("I use Slack.", "We don't any more.", "The user no longer uses Slack.", ""),
+        ("I start at Elis on Monday.", "First week at Elis done.", "The user works at Elis.", ""),
+        ("My son starts at Elis.", "First day at Elis!", "", "The user works at Elis."),
+        ("I'm moving to Graz.", "Day one in Graz!", "The user lives in Graz.", ""),
+        ("I'm moving to Graz.", "First day in Linz!", "", "The user lives in Linz."),
+        ("I'm in Porto.", "Yes, I live here.", "The user lives in Porto.", ""),
+        ("I'm in Porto.", "My cousins live here.", "", "The user lives in Porto."),
+        ("Our rent is 850.", "The rent went up to 910.", "The user's rent is 910.", ""),
+        ("My name is Jon.", "The name is on the list.", "", "The user is called on the list."),
+        ("My train is at 9:15.", "They pushed it to 9:40.", "The user's train is at 9:40.", ""),
+        (
+            "My dentist is Dr Ro.",
+            "I don't see Dr Ro any more.",
+            "The user's dentist is no longer Dr Ro.",
+            "",
+        ),
+        (
+            "My dentist is Dr Ro.",
+            "Dr Ro retired, now I see Dr Li.",
+            "The user's dentist is Dr Li.",
+            "",
+        ),
+        (
+            "My dentist is Dr Ro.",
+            "My mum left Dr Ro.",
+            "",
+            "The user's dentist is no longer Dr Ro.",
+        ),
+        (
+            "I drive a Renault Zoe.",
+            "The Zoe was swapped for a Kia Niro.",
+            "The user drives a Kia Niro.",
+            "",
+        ),
+        ("My mum's allergic to nuts.", "So am I.", "The user is allergic to nuts.", ""),
+        (
+            "My favourite tea is Assam.",
+            "Lapsang is my favourite now.",
+            "The user's favourite tea is Lapsang.",
+            "",
+        ),
+        ("I'm a nurse.", "I don't work there anymore.", "", "The user no longer works as a nurse."),
+        (
+            "My manager is Ann.",
+            "Ann left, Gus is my manager now.",
+            "Gus is the user's manager.",
+            "",
+        ),
+        ("We took in a cat.", "She's called Olive.", "The user's cat is called Olive.", ""),
+    ],
+)
+def test_what_leans_on_the_turn_before_is_told_of_the_user(
+    before: str, said: str, learns: str, never: str
+) -> None:
+    """What was told before says what is meant; where it says nothing of the user, nothing is."""
+    found = learnt(before, said)
+    assert not learns or learns in found, found
+    assert never not in found
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "learns"),
+    [
+        ("So you live in Sofia?", "Plovdiv.", ["The user lives in Plovdiv."]),
+        ("You said you live in Riga, right?", "No, Vilnius.", ["The user lives in Vilnius."]),
+        ("Do you live in Porto or Lisbon?", "Lisbon.", ["The user lives in Lisbon."]),
+        ("Do you live in London?", "Nearby.", []),
+        ("Do you live in London?", "Sometimes.", []),
+        ("Do you work for Bosch?", "No, Siemens.", ["The user works at Siemens."]),
+        ("Your name is Anna, right?", "Hanna.", ["The user is called Hanna."]),
+        ("Are you Scottish?", "Welsh.", []),
+        ("Do you use Chrome?", "Firefox.", ["The user uses Firefox."]),
+        ("Do you use Instagram?", "Religiously.", []),
+        ("Do you study law?", "Part-time.", []),
+        ("Did you move to Toulouse?", "Yes! Two weeks ago.", ["The user lives in Toulouse."]),
+        ("Did you move to Toulouse?", "No.", []),
+    ],
+)
+def test_a_bare_answer_to_what_is_taken_to_be_so_says_what_is(
+    asked: str, said: str, learns: list[str]
+) -> None:
+    """Another value than the one that is asked for, and nothing that is none."""
+    views = [
+        TurnView(alias=alias, role=role, speaker=None, said_at=SAID, content=words)
+        for alias, role, words in (("e1", "assistant", asked), ("e2", "user", said))
+    ]
+    request = ExtractionRequest(turns=(views[1],), before=(views[0],))
+    assert [one.content for one in extract(request).statements] == learns
