@@ -55,8 +55,9 @@ class PipeConsole(Console):
         raise BrokenPipeError
 
 
-console = PipeConsole(highlight=False)
-errors = PipeConsole(stderr=True, highlight=False)
+# Nothing that Engram says has emojis in it, and their names would be loaded to look for some.
+console = PipeConsole(highlight=False, emoji=False)
+errors = PipeConsole(stderr=True, highlight=False, emoji=False)
 
 
 NO_ROOM: Final = "error: The answer cannot be written: no space is left where it goes."

@@ -183,18 +183,22 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     return asyncio.run(main())
 
 
-def settings_from(data_dir: Path | None = None, *, stays: bool = False) -> Settings:
+def settings_from(
+    data_dir: Path | None = None, *, stays: bool = False, asks: bool = False
+) -> Settings:
     """The settings of the environment, and logging as they say.
 
     Args:
         data_dir: Overrides the data folder.
         stays: Whether the command serves others: then its log is what it says. One that
             answers and ends logs warnings only, unless ENGRAM_LOG_LEVEL says otherwise.
+        asks: Whether the command may do no more than ask another process: then logging is set
+            up when there is something to log.
 
     Raises:
         InvalidSettings: one of them cannot be used.
     """
-    from engram.logging import configure_logging  # noqa: PLC0415 - slow; no help text needs it
+    from engram import logging  # noqa: PLC0415 - slow; no help text needs it
     from engram.settings import Settings  # noqa: PLC0415 - same
 
     options = {"data_dir": data_dir, "url": given_url.get()}
@@ -203,7 +207,8 @@ def settings_from(data_dir: Path | None = None, *, stays: bool = False) -> Setti
     )
     quiet = not stays and "log_level" not in settings.model_fields_set
     level = "warning" if quiet else settings.log_level
-    configure_logging(level=level, style=settings.log_format)
+    configure = logging.configure_logging_late if asks else logging.configure_logging
+    configure(level=level, style=settings.log_format)
     return settings
 
 
@@ -304,7 +309,7 @@ class StoreOptions(OptionGroup):
     @asynccontextmanager
     async def memory_of(self, user: str) -> AsyncIterator[MemoryStore]:
         """The user's memory: over HTTP, connected, or embedded (or attached to who runs it)."""
-        settings = settings_from(self.data_dir)
+        settings = settings_from(self.data_dir, asks=True)
         if over_http(settings, self.data_dir, self.connected):
             from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
 

@@ -16,12 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
 from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
+from engram.logging import get_logger
 from engram.system import FileLock, private_draft
 
-_log = structlog.get_logger("engram.embedded")
+_log = get_logger("engram.embedded")
 
 # --- small JSON files that say which processes work on a data folder
 

@@ -14,7 +14,13 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.worker import Replayer, Worker
 
-from engram.logging import configure_logging, where
+from engram.logging import (
+    configure_default_logging,
+    configure_logging,
+    configure_logging_late,
+    get_logger,
+    where,
+)
 from engram.temporal.encryption import for_replays
 from engram.workflows.worker import sandbox_runner
 
@@ -42,6 +48,43 @@ def test_json_is_one_document_a_line() -> None:
     assert (first["event"], first["level"], first["turns"]) == ("stored", "info", 3)
     assert "timestamp" in first
     assert second["event"] == "from a library"
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("first", ["own", "library", "other part"])
+def test_logging_is_set_up_with_the_first_line(
+    first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was asked for holds for the line that sets it up, wherever that comes from."""
+    structlog.reset_defaults()
+    configure_logging_late(level="error", style="json")
+    assert not structlog.is_configured()
+    if first == "own":
+        get_logger("engram.test").error("broken", parts=2)
+    elif first == "library":
+        logging.getLogger("other").error("broken")
+    else:
+        configure_default_logging()
+        structlog.get_logger("engram.test").error("broken")
+    get_logger("engram.test").warning("hidden")
+    logging.getLogger("other").warning("hidden as well")
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = (json.loads(line) for line in err.splitlines())
+    assert (line["event"], line["level"]) == ("broken", "error")
+
+
+@pytest.mark.usefixtures("restored")
+def test_who_configures_structlog_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing was asked for, warnings go to standard error; a program's own setting stays."""
+    structlog.reset_defaults()
+    get_logger("engram.test").info("hidden")
+    get_logger("engram.test").warning("seen")
+    out, err = capsys.readouterr()
+    assert (out, "seen" in err, "hidden" in err) == ("", True, False)
+    structlog.configure(processors=[lambda _, __, event: f"mine: {event['event']}"])
+    get_logger("engram.test").warning("seen")
+    assert capsys.readouterr().err == "mine: seen\n"
 
 
 @pytest.mark.usefixtures("restored")

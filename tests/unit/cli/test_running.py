@@ -34,8 +34,10 @@ def test_a_command_that_ends_is_quiet(
     monkeypatch.delenv("ENGRAM_LOG_LEVEL", raising=False)
     if variable is not None:
         monkeypatch.setenv("ENGRAM_LOG_LEVEL", variable)
+    monkeypatch.setattr("engram.logging.configure_logging_late", lambda **given: said.append(given))
     settings_from(stays=stays)
-    assert [each["level"] for each in said] == [level]
+    settings_from(stays=stays, asks=True)
+    assert [each["level"] for each in said] == [level, level]
 
 
 def test_one_place_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -192,31 +192,6 @@ def test_help_and_completion_load_nothing_heavy(
     assert loaded & HEAVY == set()
 
 
-# What a command beside a running Engram does: it attaches, and asks for one operation.
-ATTACHED = (
-    "import engram.cli.app, engram.embedded.open, engram.operations as operations\n"
-    "engram.cli.app.for_words(['recall', 'tea'])\n"
-    "operations.recall.RECALL, operations.turns.ENCODE\n"
-    "import sys; print(*sys.modules)\n"
-)
-
-
-def test_an_attached_command_loads_what_one_request_needs() -> None:
-    """No Temporal, no engine, no models, no grammar and no other commands to send one request."""
-    done = subprocess.run(
-        [sys.executable, "-c", ATTACHED], capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split())
-    assert "engram.client.http" in loaded
-    needless = {
-        *("temporalio", "nexusrpc", "qdrant_client", "qdrant_edge", "pydantic_ai", "openai"),
-        *("fastapi", "numpy", "wordllama", "engram.operations.catalogue", "engram.client.local"),
-        *("engram.operations.digests", "engram.operations.trials", "engram.language.periods"),
-        *("engram.client.importing", "engram.transfer.readers", "engram.cli.admin"),
-    }
-    assert loaded & needless == set()
-
-
 def test_a_command_is_found_in_the_module_that_is_loaded_for_it() -> None:
     """The module that a command line loads has the command that it names, and not all others."""
     whole = {path.split()[0] for path in COMMANDS}
