@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -12,6 +13,7 @@ import pytest
 import structlog
 from temporalio import activity, workflow
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
 from temporalio.worker import Replayer, Worker
 
 from engram.logging import (
@@ -153,6 +155,47 @@ async def test_temporal_ids_are_bound_and_replays_are_silent(temporal_client: Cl
     )
     await replayer.replay_workflow(await handle.fetch_history())
     assert out.getvalue() == before
+
+
+@activity.defn(name="slow-activity")
+async def slow_activity() -> None:
+    """Takes longer than it may, at the first attempt."""
+    if activity.info().attempt == 1:
+        await asyncio.sleep(60)
+
+
+@workflow.defn(name="impatient-workflow", sandboxed=False)
+class ImpatientWorkflow:
+    """Cuts an activity off, as storing is that is slow for once."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Give it a moment."""
+        await workflow.execute_local_activity(
+            slow_activity,
+            start_to_close_timeout=timedelta(seconds=0.2),
+            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=10)),
+        )
+
+
+@pytest.mark.usefixtures("restored")
+async def test_what_was_cut_off_and_goes_on_shows_no_traceback(temporal_client: Client) -> None:
+    """An activity that ran out of time is tried again, and nobody reads of it as of a failure."""
+    out = io.StringIO()
+    configure_logging(style="console", stream=out)
+    async with Worker(
+        temporal_client,
+        task_queue="impatient",
+        workflows=[ImpatientWorkflow],
+        activities=[slow_activity],
+        workflow_runner=sandbox_runner(),
+    ):
+        await temporal_client.execute_workflow(
+            "impatient-workflow", id="impatient", task_queue="impatient"
+        )
+    logging.getLogger("temporalio.activity").warning("broken", exc_info=ValueError("no"))
+    assert "CancelledError" not in out.getvalue()
+    assert "ValueError: no" in out.getvalue()
 
 
 def test_where_an_error_was_raised_is_told_in_few_words() -> None:
