@@ -238,11 +238,15 @@ def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> d
     if text is None:
         return None
     try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise wrong(
-            "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
-        ) from error
+        read = datetime.fromisoformat(text)
+        if read.tzinfo is not None:
+            return read
+        what = "has no time zone"
+    except ValueError:
+        what = "cannot be read"
+    raise wrong(
+        f"A point in time {what}.", allowed="ISO 8601 with zone, such as 2026-05-20T08:15:00+01:00"
+    )
 
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}

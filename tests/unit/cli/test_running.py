@@ -62,8 +62,9 @@ def test_a_moment_is_read_or_refused() -> None:
     assert when is not None
     assert when.isoformat() == "2026-05-20T08:15:00+01:00"
     assert moment(None, InvalidQuery) is None
-    with pytest.raises(InvalidQuery, match="ISO 8601"):
-        moment("yesterday", InvalidQuery)
+    for odd in ("yesterday", "2026-05-20", "2026-05-20T08:15:00"):
+        with pytest.raises(InvalidQuery, match="ISO 8601 with zone"):
+            moment(odd, InvalidQuery)
 
 
 def test_metadata_that_nobody_can_read_as_json_is_text() -> None:
