@@ -255,6 +255,16 @@ def test_wrong_usage_is_told_apart() -> None:
         assert done.stderr
 
 
+def test_a_stage_that_is_none_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    """Whoever mistypes what to wait for is told so, and can say the turn again."""
+    asked = ("encode", "hi", "-u", "ada", "-d", str(tmp_path), "--wait", "lnked")
+    done = engram(*asked)
+    assert done.code == exits.FAILED
+    assert "allowed: stored, extracted, linked" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert engram(*asked[:-1], "linked", "--within", "-1").code == exits.WRONG_USAGE
+
+
 def test_what_is_no_text_is_refused() -> None:
     """Bytes on standard input that are no UTF-8 end with a typed error."""
     done = engram("encode", "-", "-u", "ada", stdin=b"\xff\xfe\xfa")
