@@ -116,7 +116,12 @@ class DataFolder:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser().absolute()
+        self.path = Path(path)
+        try:
+            self.path = self.path.expanduser().absolute()
+        except (OSError, RuntimeError) as error:
+            # The current folder was removed, or nobody knows where this user's home is.
+            raise self._unusable("cannot be found from here") from error
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:

@@ -331,6 +331,20 @@ def test_closed_streams_lead_nowhere(closed: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (exits.DONE, "")
 
 
+def test_a_folder_that_is_named_from_nowhere_is_refused(tmp_path: Path) -> None:
+    """A relative path where the current folder was removed: a typed error, and no traceback."""
+    gone = shlex.quote(str(tmp_path / "gone"))
+    command = shlex.join([*ENGRAM, "recall", "tea", "-u", "ada", "-d", "here"])
+    done = subprocess.run(
+        ["bash", "-c", f"mkdir {gone} && cd {gone} && rmdir {gone} && {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == exits.FAILED
+    assert done.stderr.startswith("error: The data folder here cannot be found from here.")
+
+
 # --- colours
 
 
