@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from typing import Final
@@ -20,10 +21,10 @@ def main() -> None:
     # What is loaded stays: looking through it again and again for garbage is a twentieth of a
     # command that asks another process.
     gc.set_threshold(_YOUNG, 10, 10)
-    _open_closed_streams()
-    from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
-
+    _prepare_streams()
     try:
+        from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
+
         # Named, so that `python -m engram.cli` is called and completed as `engram` is.
         for_words(sys.argv[1:])(prog_name="engram")
     except SystemExit as leaving:
@@ -37,11 +38,11 @@ def main() -> None:
         raise SystemExit(code) from None
 
 
-def _open_closed_streams() -> None:
+def _prepare_streams() -> None:
     """Give a process that was started without them (`>&-`) standard streams that lead nowhere.
 
     The next files that are opened would take their numbers, and what some library prints would
-    be written into the store.
+    be written into the store. Those that are there are made to take every character.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
@@ -50,6 +51,9 @@ def _open_closed_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # What a terminal's or a pipe's encoding has no character for is escaped, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flushed(code: object) -> object:

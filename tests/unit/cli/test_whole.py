@@ -331,6 +331,21 @@ def test_closed_streams_lead_nowhere(closed: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (exits.DONE, "")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_output_has_no_character_for_is_escaped(encoding: str) -> None:
+    """A locale of old: lines have escapes in them, and JSON stays JSON with every character."""
+    name = "tēa ☕ 🫖"
+    told = {**os.environ, "PYTHONIOENCODING": encoding, "ENGRAM_NAMESPACE": name}
+    done = subprocess.run(
+        [*ENGRAM, "config", "namespace"], capture_output=True, env=told, check=True
+    )
+    assert rb"t\u0113a \u2615 \U0001fad6" in done.stdout
+    done = subprocess.run(
+        [*ENGRAM, "config", "namespace", "--json"], capture_output=True, env=told, check=True
+    )
+    assert json.loads(done.stdout)["settings"][0]["value"] == name
+
+
 def test_a_folder_that_is_named_from_nowhere_is_refused(tmp_path: Path) -> None:
     """A relative path where the current folder was removed: a typed error, and no traceback."""
     gone = shlex.quote(str(tmp_path / "gone"))
