@@ -11,6 +11,8 @@ from typing import Final
 
 _YOUNG: Final = 20_000
 """How many objects are made before those that are new are looked through; Python has 700."""
+_INTERRUPTED: Final = 130
+"""What :mod:`engram.cli.exits` has, before that is loaded."""
 
 
 def main() -> None:
@@ -27,6 +29,9 @@ def main() -> None:
 
         # Named, so that `python -m engram.cli` is called and completed as `engram` is.
         for_words(sys.argv[1:])(prog_name="engram")
+    except KeyboardInterrupt:
+        # While modules were loading; later on, commands end by themselves.
+        raise SystemExit(_INTERRUPTED) from None
     except SystemExit as leaving:
         code = _flushed(leaving.code)
         if "temporalio" in sys.modules and isinstance(code, int):

@@ -346,6 +346,21 @@ def test_what_the_output_has_no_character_for_is_escaped(encoding: str) -> None:
     assert json.loads(done.stdout)["settings"][0]["value"] == name
 
 
+def test_interrupted_before_it_began() -> None:
+    """Ctrl-C while modules load ends with the code of an interruption and no traceback."""
+    program = (
+        "import sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'engram.cli.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "from engram.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (exits.INTERRUPTED, b"")
+
+
 def test_a_folder_that_is_named_from_nowhere_is_refused(tmp_path: Path) -> None:
     """A relative path where the current folder was removed: a typed error, and no traceback."""
     gone = shlex.quote(str(tmp_path / "gone"))
