@@ -3,6 +3,9 @@
 Temporal ids are bound by themselves wherever a line is logged inside a workflow
 or an activity, and a workflow that replays says nothing a second time. Memory
 content never goes into a line at info level or above.
+
+structlog is loaded with the first line, or by what does more than ask another process:
+loading it takes an eighth of a command that does not log at all.
 """
 
 from __future__ import annotations
@@ -10,13 +13,17 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
+from asyncio import CancelledError
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO
-
-import structlog
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 if TYPE_CHECKING:
-    from structlog.typing import EventDict, WrappedLogger
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+Level: TypeAlias = Literal["debug", "info", "warning", "error"]
+Style: TypeAlias = Literal["console", "json"]
 
 _FRAMES = 12
 # Characters.
@@ -29,6 +36,7 @@ def bind_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     # A process that has not loaded Temporal runs neither, and need not load it to log.
     if "temporalio" not in sys.modules:
         return event
+    import structlog  # noqa: PLC0415 - loaded: it is what calls
     from temporalio import activity, workflow  # noqa: PLC0415 - see above
 
     if workflow.in_workflow():
@@ -48,6 +56,8 @@ def bind_temporal_ids(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 def no_attempts(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Processor: drop what stamina says of each attempt; Engram says once what it waits for."""
+    import structlog  # noqa: PLC0415 - loaded: it is what calls
+
     if event.get("event") == "stamina.retry_scheduled":
         raise structlog.DropEvent
     return event
@@ -55,20 +65,24 @@ def no_attempts(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 def configure_logging(
     *,
-    level: Literal["debug", "info", "warning", "error"] = "info",
-    style: Literal["console", "json"] = "console",
+    level: Level = "info",
+    style: Style = "console",
     stream: TextIO | None = None,
 ) -> None:
     """Send structlog and standard logging to ``stream`` (standard error by default)."""
+    global _asked  # noqa: PLW0603 - like what it sets up, one for the process
+    import structlog  # noqa: PLC0415 - see the top
+
+    _asked = None
     out = stream or sys.stderr
-    shared: list[structlog.typing.Processor] = [
+    shared: list[Processor] = [
         no_attempts,
         structlog.contextvars.merge_contextvars,
         bind_temporal_ids,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    last: structlog.typing.Processor = (
+    last: Processor = (
         structlog.processors.JSONRenderer()
         if style == "json"
         # The default formatter prints local variables, and those hold memory content.
@@ -97,10 +111,20 @@ def configure_logging(
             ],
         )
     )
+    handler.addFilter(_is_news)
     root = logging.getLogger()
     root.handlers = [handler]
     # Other libraries speak up only when something is wrong.
     root.setLevel(max(_LEVELS[level], logging.WARNING))
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out the traceback of an activity that was cut off, for time or at the end.
+
+    Nothing is lost with it, and what goes on instead, or tries again, says so.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not (record.name == "temporalio.activity" and isinstance(error, CancelledError))
 
 
 def _keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -118,15 +142,60 @@ def where(error: BaseException) -> str:
     return told[-_LONGEST_TRACEBACK_PLACE:]
 
 
+# What is to be set up when the first line comes.
+_asked: Callable[[], None] | None = None
+
+
+def configure_logging_late(*, level: Level, style: Style) -> None:
+    """Do what :func:`configure_logging` does when there is a line to log, or more than a request.
+
+    :func:`configure_default_logging` does it where structlog is needed: what loads it besides
+    this module comes behind such a call.
+    """
+    global _asked  # noqa: PLW0603 - see above
+    _asked = partial(configure_logging, level=level, style=style)
+    logging.getLogger().handlers = [_LateHandler()]
+
+
+class _LateHandler(logging.Handler):
+    """Hands a line of standard logging to what is set up for it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        configure_default_logging()
+        logging.getLogger().handle(record)
+
+
 def configure_default_logging() -> None:
-    """Say what is wrong, on standard error, and no more.
+    """Set up what was asked for; or else say what is wrong, on standard error, and no more.
 
     Unconfigured, structlog prints every line on standard output, which belongs to
     the program. A program that configures structlog, before or later, decides itself.
     """
-    if not structlog.is_configured():
+    import structlog  # noqa: PLC0415 - see the top
+
+    if _asked is not None:
+        _asked()
+    elif not structlog.is_configured():
         structlog.configure(
             wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
             # Asked for with each line: a program may exchange its standard error.
             logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         )
+
+
+class _LateLogger:
+    """A logger of structlog, which is loaded with its first line."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, method: str) -> Any:
+        configure_default_logging()
+        import structlog  # noqa: PLC0415 - see the top
+
+        return getattr(structlog.get_logger(self._name), method)
+
+
+def get_logger(name: str) -> Any:
+    """A logger, as ``structlog.get_logger`` gives it, for what should load without structlog."""
+    return _LateLogger(name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 from typing import Final
 
 _YOUNG: Final = 20_000
 """How many objects are made before those that are new are looked through; Python has 700."""
+_INTERRUPTED: Final = 130
+"""What :mod:`engram.cli.exits` has, before that is loaded."""
 
 
 def main() -> None:
@@ -20,26 +23,31 @@ def main() -> None:
     # What is loaded stays: looking through it again and again for garbage is a twentieth of a
     # command that asks another process.
     gc.set_threshold(_YOUNG, 10, 10)
-    _open_closed_streams()
-    from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
-
+    _prepare_streams()
     try:
+        from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
+
         # Named, so that `python -m engram.cli` is called and completed as `engram` is.
         for_words(sys.argv[1:])(prog_name="engram")
+    except KeyboardInterrupt:
+        # While modules were loading; later on, commands end by themselves.
+        raise SystemExit(_INTERRUPTED) from None
     except SystemExit as leaving:
         code = _flushed(leaving.code)
         if "temporalio" in sys.modules and isinstance(code, int):
             # All is closed. A thread of Temporal's client that has just answered
             # aborts an interpreter that is ending.
             os._exit(code)
+        # An interpreter that ends looks through all that it is about to drop; it need not.
+        gc.freeze()
         raise SystemExit(code) from None
 
 
-def _open_closed_streams() -> None:
+def _prepare_streams() -> None:
     """Give a process that was started without them (`>&-`) standard streams that lead nowhere.
 
     The next files that are opened would take their numbers, and what some library prints would
-    be written into the store.
+    be written into the store. Those that are there are made to take every character.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
@@ -48,6 +56,9 @@ def _open_closed_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # What a terminal's or a pipe's encoding has no character for is escaped, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flushed(code: object) -> object:

@@ -105,7 +105,7 @@ def load_script(path: Path | None) -> DemoScript:
             else files("engram.cli").joinpath("conversation.json").read_text("utf-8")
         )
         return DemoScript.model_validate_json(text)
-    except (OSError, ValidationError) as error:
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
         raise InvalidInput(
             "The demo conversation cannot be read.",
             allowed="a JSON file of the form of engram/cli/conversation.json",

@@ -55,8 +55,9 @@ class PipeConsole(Console):
         raise BrokenPipeError
 
 
-console = PipeConsole(highlight=False)
-errors = PipeConsole(stderr=True, highlight=False)
+# Nothing that Engram says has emojis in it, and their names would be loaded to look for some.
+console = PipeConsole(highlight=False, emoji=False)
+errors = PipeConsole(stderr=True, highlight=False, emoji=False)
 
 
 NO_ROOM: Final = "error: The answer cannot be written: no space is left where it goes."
@@ -68,7 +69,9 @@ def print_json(value: Any) -> None:
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - slow; no help text needs it
 
     plain = to_jsonable_python(value)
-    print_document(json.dumps(plain, ensure_ascii=False, indent=2))
+    # Where the output cannot have every character, JSON has another way to write it.
+    unicode = console.encoding.startswith("utf")
+    print_document(json.dumps(plain, ensure_ascii=not unicode, indent=2))
 
 
 def print_document(document: str) -> None:

@@ -183,18 +183,22 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     return asyncio.run(main())
 
 
-def settings_from(data_dir: Path | None = None, *, stays: bool = False) -> Settings:
+def settings_from(
+    data_dir: Path | None = None, *, stays: bool = False, asks: bool = False
+) -> Settings:
     """The settings of the environment, and logging as they say.
 
     Args:
         data_dir: Overrides the data folder.
         stays: Whether the command serves others: then its log is what it says. One that
             answers and ends logs warnings only, unless ENGRAM_LOG_LEVEL says otherwise.
+        asks: Whether the command may do no more than ask another process: then logging is set
+            up when there is something to log.
 
     Raises:
         InvalidSettings: one of them cannot be used.
     """
-    from engram.logging import configure_logging  # noqa: PLC0415 - slow; no help text needs it
+    from engram import logging  # noqa: PLC0415 - slow; no help text needs it
     from engram.settings import Settings  # noqa: PLC0415 - same
 
     options = {"data_dir": data_dir, "url": given_url.get()}
@@ -203,7 +207,8 @@ def settings_from(data_dir: Path | None = None, *, stays: bool = False) -> Setti
     )
     quiet = not stays and "log_level" not in settings.model_fields_set
     level = "warning" if quiet else settings.log_level
-    configure_logging(level=level, style=settings.log_format)
+    configure = logging.configure_logging_late if asks else logging.configure_logging
+    configure(level=level, style=settings.log_format)
     return settings
 
 
@@ -233,11 +238,15 @@ def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> d
     if text is None:
         return None
     try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise wrong(
-            "A point in time cannot be read.", allowed="ISO 8601, such as 2026-05-20T08:15:00+01:00"
-        ) from error
+        read = datetime.fromisoformat(text)
+        if read.tzinfo is not None:
+            return read
+        what = "has no time zone"
+    except ValueError:
+        what = "cannot be read"
+    raise wrong(
+        f"A point in time {what}.", allowed="ISO 8601 with zone, such as 2026-05-20T08:15:00+01:00"
+    )
 
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -304,7 +313,7 @@ class StoreOptions(OptionGroup):
     @asynccontextmanager
     async def memory_of(self, user: str) -> AsyncIterator[MemoryStore]:
         """The user's memory: over HTTP, connected, or embedded (or attached to who runs it)."""
-        settings = settings_from(self.data_dir)
+        settings = settings_from(self.data_dir, asks=True)
         if over_http(settings, self.data_dir, self.connected):
             from engram.client.connect import connect  # noqa: PLC0415 - only what is used loads
 

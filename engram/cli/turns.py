@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 commands = Commands()
 
 Within = Annotated[
-    float, typer.Option("--within", help="Seconds to wait at most.", metavar="SECONDS")
+    float, typer.Option("--within", help="Seconds to wait at most.", metavar="SECONDS", min=0)
 ]
 
 
@@ -171,7 +171,12 @@ def encode(
         **given.fields(),
     )
     stage = waiting.wait
-    if stage is None:
+    if stage is not None:
+        from engram.operations.progress import stage_of  # noqa: PLC0415 - only what is used loads
+
+        # Before anything is stored.
+        stage_of(stage)
+    else:
         options.answer(
             lambda memory: memory.encode(turn, session_id=session),
             lambda receipt: output.print_fields("Stored", receipt),

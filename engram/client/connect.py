@@ -6,15 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-import structlog
-
 from engram.client.engine import MemoryEngine
-from engram.client.http import remote_engine
 from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.errors import KeyRefused, clock_refused
-from engram.logging import configure_default_logging
+from engram.logging import configure_default_logging, get_logger
 from engram.ports import Clock
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -22,7 +19,7 @@ from engram.system import new_id, system_clock
 if TYPE_CHECKING:
     from engram.client.local import EmbedderSpec
 
-_log = structlog.get_logger("engram.client")
+_log = get_logger("engram.client")
 
 
 @asynccontextmanager
@@ -69,7 +66,6 @@ async def connect(
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
     """
-    configure_default_logging()
     if clock is not None:
         raise clock_refused("This memory is kept elsewhere")
     active = _overridden(settings, qdrant_url, temporal_address, confidence_weights)
@@ -108,6 +104,7 @@ async def _engine_over_servers(
     stack: AsyncExitStack, settings: Settings, embedder: EmbedderSpec | None
 ) -> MemoryEngine:
     # Loads engine and models; whoever asks over HTTP needs neither.
+    configure_default_logging()
     from engram.client.servers import connected_engine  # noqa: PLC0415 - see above
 
     return await connected_engine(stack, settings, embedder=embedder)
@@ -123,6 +120,9 @@ async def _remote_engine(
             allowed="api_key=..., or ENGRAM_API_KEY",
             hint="`engram keys create NAME --access write` makes one, where the server runs.",
         )
+    # Loads a client for the network; whoever asks servers needs none of it.
+    from engram.client.remote import remote_engine  # noqa: PLC0415 - see above
+
     engine = remote_engine(url, key)
     stack.push_async_callback(engine.close)
     # Finds out at once whether somebody answers, and takes the key.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import quote, urlencode
 
-import httpx
-import structlog
+import h11
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -19,17 +19,53 @@ from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
     InvalidInput,
-    InvalidSettings,
     MemoryClosed,
     MemoryNotFound,
     OwnerUnavailable,
     UnknownFailure,
     error_from_dict,
 )
+from engram.logging import get_logger
 from engram.operations.audit import DOOR_HEADER, who_acts
 from engram.operations.registry import Answer, Asked, Operation
 
 # --- asking another process over HTTP, and turning its problems back into typed errors
+
+
+class HttpAnswer(NamedTuple):
+    """What came back for a request."""
+
+    status: int
+    content: bytes
+
+
+class Broken(Exception):
+    """No connection, or one that broke off; ``str()`` names how, and nothing that was sent."""
+
+
+class Wire(Protocol):
+    """Sends requests to one place, many at once."""
+
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
+    ) -> HttpAnswer:
+        """Send one request and wait for its answer, however long it takes.
+
+        Args:
+            method: GET or POST.
+            target: Path and query, in ASCII.
+            headers: Besides those that the connection and the body need.
+            body: None: there is none.
+
+        Raises:
+            Broken: no answer came.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...
+
 
 _TRIES = 2
 _ENDED_HINT = "It may have ended; opening the memory again starts it anew."
@@ -44,22 +80,17 @@ class HttpTransport:
     before they are sent, so that what arrives twice takes effect once.
 
     Args:
-        client: Its base URL is that of the application; closed with the wire.
+        wire: Leads to the application; closed with the transport.
         silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient, silence: str = _ENDED_HINT) -> None:
-        self._client = client
+    def __init__(self, wire: Wire, silence: str = _ENDED_HINT) -> None:
+        self._wire = wire
         self._silence = silence
+        self._closed = False
 
     async def ask(
-        self,
-        method: str,
-        path: str,
-        answer: TypeAdapter[Answer],
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: str | None = None,
+        self, method: str, target: str, answer: TypeAdapter[Answer], *, body: str | None = None
     ) -> Answer:
         """Send one request and wait for its answer, however long it takes.
 
@@ -70,74 +101,129 @@ class HttpTransport:
             EngramError: whatever the other side raised.
             UnknownFailure: the answer is not one that this version knows.
         """
-        response = await self._send(method, path, query, body)
-        if not response.is_success:
-            raise _problem(response)
+        reply = await self._send(method, target, None if body is None else body.encode())
+        if not 200 <= reply.status < 300:  # noqa: PLR2004 - success, in HTTP's words
+            raise _problem(reply)
         try:
-            return answer.validate_json(response.content)
+            return answer.validate_json(reply.content)
         except ValidationError as error:
             raise UnknownFailure(
                 f"The answer to {method} has an unknown form ({error.error_count()} differences).",
                 hint="Use the same version of Engram in all processes.",
             ) from None  # its text would repeat what the answer holds
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any] | None,
-        body: str | None,
-    ) -> httpx.Response:
-        if self._client.is_closed:
-            raise MemoryClosed("This memory store is closed.")
+    async def _send(self, method: str, target: str, body: bytes | None) -> HttpAnswer:
         headers = {DOOR_HEADER: who_acts().door.value}
         if body is not None:
             headers["content-type"] = "application/json"
-        broken: httpx.TransportError | None = None
+        broken: Broken | None = None
         for _ in range(_TRIES):
+            if self._closed:
+                raise MemoryClosed("This memory store is closed.")
             try:
-                return await self._client.request(
-                    method, path, params=query, content=body, headers=headers
-                )
-            except httpx.TransportError as error:
+                return await self._wire.send(method, target, headers, body)
+            except Broken as error:
                 broken = error
         raise OwnerUnavailable(
-            f"The process that has the memory does not answer ({type(broken).__name__}).",
-            hint=self._silence,
+            f"The process that has the memory does not answer ({broken}).", hint=self._silence
         ) from broken
 
     async def close(self) -> None:
         """Let go of the connections."""
-        await self._client.aclose()
+        self._closed = True
+        await self._wire.close()
 
 
-def _problem(response: httpx.Response) -> EngramError:
+def _problem(reply: HttpAnswer) -> EngramError:
     try:
-        found: Any = response.json()
-    except ValueError:
+        found: Any = json.loads(reply.content)
+    except (ValueError, RecursionError):
         found = None
     if isinstance(found, dict) and isinstance(found.get("code"), str):
         return error_from_dict(found)
-    if response.status_code in _NOBODY_BEHIND:
+    if reply.status in _NOBODY_BEHIND:
         return OwnerUnavailable(
-            f"What stands before the memory answered with status {response.status_code}."
+            f"What stands before the memory answered with status {reply.status}."
         )
     return UnknownFailure(
-        f"The other side answered with status {response.status_code}.",
+        f"The other side answered with status {reply.status}.",
         hint="Use the same version of Engram in all processes.",
     )
 
 
+# --- a Unix socket, in the little of HTTP that a process needs that asks another one
+
+_AT_ONCE: Final = 100
+"""Requests on their way: each has a connection, which is an open file on both sides."""
+_CONNECT_SECONDS: Final = 5.0
+_BLOCK: Final = 65_536
+
+
+class SocketWire:
+    """A :class:`Wire` to whoever listens at a path, a connection a request.
+
+    Loading a client for the network, with TLS, HTTP/2 and proxies, took longer than asking.
+
+    Args:
+        path: Of the socket.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turnstile = asyncio.Semaphore(_AT_ONCE)
+
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
+    ) -> HttpAnswer:
+        """See :meth:`Wire.send`."""
+        own = [
+            ("host", "engram"),
+            ("connection", "close"),
+            ("content-length", str(len(body or b""))),
+        ]
+        request = h11.Request(method=method, target=target, headers=[*own, *headers.items()])
+        async with self._turnstile:
+            try:
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    streams = await asyncio.open_unix_connection(self._path)
+                return await _exchanged(*streams, request, body or b"")
+            except (OSError, h11.RemoteProtocolError) as error:
+                raise Broken(type(error).__name__) from error
+
+    async def close(self) -> None:
+        """See :meth:`Wire.close`; each request closes its own."""
+
+
+async def _exchanged(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, body: bytes
+) -> HttpAnswer:
+    connection = h11.Connection(h11.CLIENT)
+    status, parts = 0, []
+    try:
+        for sent in (request, h11.Data(body), h11.EndOfMessage()):
+            writer.write(connection.send(sent) or b"")
+        # Whoever refuses a body without reading all of it has answered, too.
+        with suppress(ConnectionError):
+            await writer.drain()
+        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+            if event is h11.NEED_DATA:
+                connection.receive_data(await reader.read(_BLOCK))
+            elif isinstance(event, h11.Response):
+                status = event.status_code
+            elif isinstance(event, h11.Data):
+                parts.append(event.data)
+    finally:
+        writer.transport.abort()
+    return HttpAnswer(status, b"".join(parts))
+
+
 # --- the engine of a process that works through another one, over HTTP
 
-_log = structlog.get_logger("engram.client")
+_log = get_logger("engram.client")
 
-# Answers have no limit of time: an outage behind the owner delays an acknowledgement,
-# and consolidation takes what it takes.
-PATIENT = httpx.Timeout(None, connect=5.0)
-# A socket speaks no TLS: loading the authorities took a third of the time to attach.
-_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
+_LONGEST_TARGET: Final = 65_536
+"""Characters: what no server reads as one address."""
 
 _HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 
@@ -146,23 +232,18 @@ class AttachedEngine:
     """A :class:`engram.client.engine.MemoryEngine` behind HTTP.
 
     Args:
-        client: Its base URL is that of the application; closed with the engine.
+        wire: Leads to the application; closed with the engine.
         silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient, silence: str | None = None) -> None:
-        self._wire = HttpTransport(client) if silence is None else HttpTransport(client, silence)
+    def __init__(self, wire: Wire, silence: str = _ENDED_HINT) -> None:
+        self._wire = HttpTransport(wire, silence)
         self._health: Mapping[str, Any] = {}
 
     @classmethod
     def over_socket(cls, path: Path) -> AttachedEngine:
         """Through a Unix socket."""
-        transport = httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_AUTHORITIES)
-        return cls(
-            httpx.AsyncClient(
-                base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False
-            )
-        )
+        return cls(SocketWire(path))
 
     async def answers_within(self, patience: float) -> bool:
         """Whether the other side answers in so many seconds; if not, this engine is closed."""
@@ -200,30 +281,23 @@ class AttachedEngine:
         Raises:
             InvalidInput: something in the request cannot be sent.
         """
-        queried = request.model_dump(mode="json", include=set(operation.queried), exclude_none=True)
         body = None
         try:
             if operation.has_body:
                 body = request.model_dump_json(include=set(operation.sent))
-            return await self._wire.ask(
-                operation.http.method,
-                _address(scope, operation, request),
-                operation.reader,
-                query=queried or None,
-                body=body,
-            )
+            target = _target(scope, operation, request)
         except (PydanticSerializationError, UnicodeEncodeError):
             # Not from it: its text would repeat what was given.
             raise InvalidInput(
                 "Something in the request holds a lone surrogate, so it is not valid Unicode.",
                 allowed="text that can be encoded as UTF-8",
             ) from None
-        except httpx.InvalidURL:
+        if len(target) > _LONGEST_TARGET:
             raise InvalidInput(
-                "Something that goes into the address of the request is too long, or none that "
-                "an address can have.",
+                "Something that goes into the address of the request is too long.",
                 hint="Cursors and ids go as they came.",
-            ) from None
+            )
+        return await self._wire.ask(operation.http.method, target, operation.reader, body=body)
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.refused`; no door stands before it."""
@@ -245,10 +319,16 @@ class AttachedEngine:
         await self._wire.close()
 
 
-def _address(scope: Scope, operation: Operation[Any, Any], request: BaseModel) -> str:
+def _target(scope: Scope, operation: Operation[Any, Any], request: BaseModel) -> str:
     places = {name: _placed(name, getattr(request, name)) for name in operation.placed}
     user = f"/v1/namespaces/{_part(scope.namespace)}/users/{_part(scope.user_id)}"
-    return f"{user}/{operation.path.format(**places)}"
+    queried = request.model_dump(mode="json", include=set(operation.queried), exclude_none=True)
+    query = urlencode({name: _in_query(value) for name, value in queried.items()}, doseq=True)
+    return f"{user}/{operation.path.format(**places)}" + (f"?{query}" if query else "")
+
+
+def _in_query(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _placed(name: str, value: str) -> str:
@@ -263,56 +343,3 @@ def _placed(name: str, value: str) -> str:
 
 def _part(name: str) -> str:
     return quote(name, safe="")
-
-
-# --- reaching a memory over the network, with an API key
-
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
-_UNREACHABLE_HINT = (
-    "Check the address and whether the server runs. Certificates are verified; SSL_CERT_FILE "
-    "names a private authority."
-)
-
-
-def remote_engine(url: str, api_key: str) -> AttachedEngine:
-    """An engine behind an HTTP API; certificates are verified.
-
-    Authorities are certifi's, or those that SSL_CERT_FILE or SSL_CERT_DIR name.
-
-    Args:
-        url: Where the API is.
-        api_key: Opens it.
-
-    Raises:
-        InvalidSettings: the address or the key has a form that no address or key has.
-    """
-    if not api_key.isascii() or not api_key.isprintable():
-        raise InvalidSettings("The API key is not usable.", allowed="engram_ and what follows")
-    client = httpx.AsyncClient(
-        base_url=_checked(url),
-        transport=httpx.AsyncHTTPTransport(verify=True, trust_env=True),
-        timeout=PATIENT,
-        # No proxies of the environment, which would see the key where TLS does not hide it.
-        trust_env=False,
-        headers={"Authorization": f"Bearer {api_key}"},
-    )
-    return AttachedEngine(client, _UNREACHABLE_HINT)
-
-
-def _checked(url: str) -> str:
-    """The address without a slash at its end."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or parts.username or parts.password:
-        # Not repeated: people paste addresses with keys in them.
-        raise InvalidSettings(
-            "The address of the HTTP API is not usable.",
-            allowed="http:// or https://, a host, a port where it is not the usual one, and a path "
-            "where a proxy adds one",
-        )
-    if parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
-        _log.warning("the API key travels unencrypted; use https", host=parts.hostname)
-    return url.rstrip("/")

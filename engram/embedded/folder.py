@@ -16,12 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
 from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
+from engram.logging import get_logger
 from engram.system import FileLock, private_draft
 
-_log = structlog.get_logger("engram.embedded")
+_log = get_logger("engram.embedded")
 
 # --- small JSON files that say which processes work on a data folder
 
@@ -117,7 +116,12 @@ class DataFolder:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser().absolute()
+        self.path = Path(path)
+        try:
+            self.path = self.path.expanduser().absolute()
+        except (OSError, RuntimeError) as error:
+            # The current folder was removed, or nobody knows where this user's home is.
+            raise self._unusable("cannot be found from here") from error
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from engram.client.engine import MemoryEngine
 from engram.client.http import AttachedEngine
 from engram.client.memory import MemoryStore
@@ -21,7 +19,7 @@ from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
 from engram.errors import clock_refused, needs_extra
-from engram.logging import configure_default_logging
+from engram.logging import configure_default_logging, get_logger
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from engram.client.local import EmbedderSpec
     from engram.ports import Clock
 
-_log = structlog.get_logger("engram.embedded")
+_log = get_logger("engram.embedded")
 
 # --- one process owns a data folder; whoever comes later attaches to it, or takes over
 
@@ -169,7 +167,6 @@ async def open(
         EmbeddedPartMissing: the extra ``embedded`` is not installed.
         SchemaMismatch: the folder belongs to another schema version or embedder.
     """
-    configure_default_logging()
     active = _settings(settings, path, confidence_weights)
     scope = Scope.of(namespace or active.namespace, user_id)
     async with run(active, embedder=embedder, model=model, clock=clock) as running:
@@ -205,6 +202,7 @@ async def run(
             return
         # Loads every part; a process that attaches needs none of them. The server takes about as
         # long to start, in a process of its own.
+        configure_default_logging()
         from engram.embedded.program import GuardedServer  # noqa: PLC0415 - see above
 
         launched = await GuardedServer.launch(folder, settings)

@@ -14,8 +14,6 @@ from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.giving_way import awaited
 from engram.operations.registry import Answered, Http, Intake, Operation, handles
-from engram.ports import Clock
-from engram.recall.context import block_of
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
@@ -23,6 +21,7 @@ from engram.settings import Settings
 if TYPE_CHECKING:
     # Who only asks for an operation needs nothing of what carries it out.
     from engram.lifecycle.accesses import AccessLog
+    from engram.ports import Clock
     from engram.recall.pipeline import Recaller
 
 
@@ -153,6 +152,8 @@ class RecallHandlers:
     @handles(CONTEXT)
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """The memories that answer, as a block for a prompt."""
+        from engram.recall.context import block_of  # noqa: PLC0415 - who asks needs none of it
+
         hits = await self._found(scope, asked)
         return ContextBlock(context=block_of(hits, tokens=asked.tokens))
 

@@ -57,7 +57,11 @@ def test_the_help_takes_three_tenths_of_a_second() -> None:
 
 @pytest.mark.timeout(600)
 def test_up_is_soon_ready_and_commands_beside_it_are_quick(tmp_path: Path) -> None:
-    """Ready in three seconds, fresh and again; an attached recall takes 3.2 times what help does.
+    """Ready in three seconds, fresh and again; an attached recall takes half a second.
+
+    That is of the processor, and at most 2.5 times what help takes: so it is noticed on a quick
+    machine, too, if more is loaded.
+
 
     The best of three of each, for busy machines.
     """
@@ -74,7 +78,7 @@ def test_up_is_soon_ready_and_commands_beside_it_are_quick(tmp_path: Path) -> No
     )
     assert min(fresh) <= 3
     assert min(again) <= 3
-    assert min(attached) <= 3.2 * help_alone
+    assert min(attached) <= min(0.5, 2.5 * help_alone)
 
 
 def ready_after(folder: Path, attached: list[float]) -> float:

@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from engram.client.engine import MemoryEngine
-from engram.client.http import AttachedEngine, remote_engine
+from engram.client.http import AttachedEngine
+from engram.client.remote import NetworkWire, remote_engine
 from engram.consolidation.verify import Verification
 from engram.domain.access import Access
 from engram.domain.confidence import ExtractionMethod
@@ -147,7 +148,8 @@ async def attached(
     transport = httpx.ASGITransport(
         create_app(lambda: fake, admission=OwnerOnly(), settings=SETTINGS)
     )
-    engine = AttachedEngine(httpx.AsyncClient(transport=transport, base_url="http://engram"))
+    client = httpx.AsyncClient(transport=transport, base_url="http://engram")
+    engine = AttachedEngine(NetworkWire(client))
     yield engine
     await engine.close()
 
@@ -473,6 +475,82 @@ async def test_leaving_waits_for_running_requests(fake: FakeEngine, tmp_path: Pa
     await engine.close()
 
 
+@asynccontextmanager
+async def somebody(
+    path: Path, says: bytes, *, reads: bool = True
+) -> AsyncIterator[tuple[AttachedEngine, list[bytes]]]:
+    """An engine that asks something at a socket that is no server of ours, and what that read."""
+    heads: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if reads:
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(says)
+        writer.close()
+
+    server = await asyncio.start_unix_server(answer, path)
+    engine = AttachedEngine.over_socket(path)
+    async with server:
+        yield engine, heads
+    await engine.close()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        OK + b"content-length: 100\r\n\r\n{",
+        OK + b"content-length: one\r\n\r\n{}",
+        OK + b"x: " + b"y" * 100_000,
+    ],
+)
+async def test_what_is_no_answer_is_asked_for_twice(tmp_path: Path, says: bytes) -> None:
+    """Who breaks off, or speaks no HTTP, does not answer; one more attempt is made."""
+    async with somebody(tmp_path / "s", says) as (engine, heads):
+        with pytest.raises(OwnerUnavailable, match="does not answer"):
+            await engine.greet()
+    assert len(heads) == 2
+
+
+async def test_an_answer_in_pieces_is_one(tmp_path: Path) -> None:
+    """Interim answers are passed over, and chunks put together."""
+    says = b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK + b"transfer-encoding: chunked\r\n\r\n"
+    chunks = b'e\r\n{"workflow_url\r\n20\r\n":"http://ui.test/namespaces/d"}\r\n0\r\n\r\n'
+    async with somebody(tmp_path / "s", says + chunks) as (engine, heads):
+        await engine.greet()
+        assert engine.ui_url == "http://ui.test"
+    assert heads[0].startswith(b"GET /v1/health HTTP/1.1\r\n")
+
+
+async def test_a_refusal_before_the_end_is_read(tmp_path: Path) -> None:
+    """Who refuses a large body without reading it is heard, not taken for one who broke off."""
+    says = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
+    async with somebody(tmp_path / "s", says) as (engine, heads):
+        with pytest.raises(UnknownFailure, match="status 413"):
+            await engine.call(ADA, ENCODE, turn("x" * 50_000))
+    assert len(heads) == 1
+
+
+async def test_what_no_address_can_hold_is_refused(attached: AttachedEngine) -> None:
+    """A cursor longer than any server reads is a typed error before it is sent."""
+    with pytest.raises(InvalidInput, match="too long"):
+        await attached.call(ADA, LIST_MEMORIES, ListMemories(cursor="c" * 70_000))
+
+
+async def test_more_at_once_than_files_may_be_open(fake: FakeEngine, tmp_path: Path) -> None:
+    """Three hundred requests at once wait for each other's connections, and all are answered."""
+    fake.delay = 0.01
+    async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
+        engine = AttachedEngine.over_socket(tmp_path / "s")
+        found = await asyncio.gather(*(engine.call(ADA, STATS, NOTHING) for _ in range(300)))
+        await engine.close()
+    assert len(found) == 300
+
+
 async def test_two_servers_one_after_the_other(fake: FakeEngine, tmp_path: Path) -> None:
     """An attached engine goes on when its owner was replaced: broken connections are made anew."""
     engine = AttachedEngine.over_socket(tmp_path / "s")
@@ -544,6 +622,48 @@ async def test_takes_over_when_the_owner_dies(tmp_path: Path) -> None:
     assert (folder.locked, folder.socket.exists()) == (True, False)
     await opening.__aexit__(None, None, None)
     assert not folder.has_owner()
+
+
+# What a command loads to ask another process for one thing is not: structlog and all that it
+# shows tracebacks with, a client for the network, what carries operations out, emojis.
+NEEDLESS = {
+    *("temporalio", "qdrant_client", "qdrant_edge", "pydantic_ai", "openai", "fastapi", "numpy"),
+    *("structlog", "pygments", "attr", "rich.traceback", "rich._emoji_codes", "stamina"),
+    *("httpx", "httpcore", "h2", "anyio", "certifi", "idna", "click", "requests", "urllib.request"),
+    *("engram.operations.catalogue", "engram.client.local", "engram.client.remote"),
+    *("engram.operations.digests", "engram.operations.trials", "engram.client.importing"),
+    *("engram.recall.context", "engram.recall.pipeline", "engram.language.text"),
+    *("engram.transfer.readers", "engram.cli.admin", "engram.embedded.parts"),
+}
+ASKING = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+sys.argv[0] = "engram"
+from engram.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("verb", [("recall", "tea"), ("list",), ("encode", "I like tea")])
+async def test_an_attached_command_loads_what_one_request_needs(
+    verb: tuple[str, ...], tmp_path: Path, fake: FakeEngine
+) -> None:
+    """A command beside a running Engram sends its request, and loads little besides."""
+    folder = DataFolder(tmp_path)
+    async with (
+        own_or_attach(folder, SETTINGS),
+        serve_on_socket(fake, folder.socket, settings=SETTINGS),
+    ):
+        asking = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", ASKING, *verb, "-u", "ada", "-d", str(tmp_path)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, told = await asking.communicate()
+    assert asking.returncode == 0, told.decode()
+    loaded = set(told.decode().split())
+    assert "h11" in loaded
+    assert loaded & NEEDLESS == set()
 
 
 async def test_waits_for_an_owner_that_starts(tmp_path: Path, fake: FakeEngine) -> None:

@@ -63,10 +63,11 @@ def test_the_demo_reads_back_what_it_was_told(tmp_path: Path) -> None:
         assert name not in printed
 
 
-def test_a_demo_file_of_another_form_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"{}", b"", b"\xff\xfe\x00"])
+def test_a_demo_file_of_another_form_is_refused(tmp_path: Path, content: bytes) -> None:
     """A wrong file is a typed error and exit code 1, not a traceback."""
     wrong = tmp_path / "wrong.json"
-    wrong.write_text("{}", "utf-8")
+    wrong.write_bytes(content)
     done = subprocess.run(
         [sys.executable, "-m", "engram.cli", "demo", "--conversation", str(wrong)],
         capture_output=True,

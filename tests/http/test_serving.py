@@ -21,7 +21,7 @@ from structlog.typing import EventDict
 
 import engram
 from engram import Turn
-from engram.client.http import remote_engine
+from engram.client.remote import remote_engine
 from engram.domain.access import Access
 from engram.embedded.parts import serve_on_socket
 from engram.errors import (

@@ -35,6 +35,7 @@ def engram(
     with pytest.MonkeyPatch.context() as patched:
         # It would write to a stream that ends with the command, for the rest of the run.
         patched.setattr("engram.logging.configure_logging", lambda **_: None)
+        patched.setattr("engram.logging.configure_logging_late", lambda **_: None)
         # Composing all commands anew takes longer than most of them.
         patched.setattr("typer.testing._get_command", lambda _: _WHOLE)
         done = runner.invoke(whole(), list(arguments), input=stdin)

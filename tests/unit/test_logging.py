@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -12,9 +13,16 @@ import pytest
 import structlog
 from temporalio import activity, workflow
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
 from temporalio.worker import Replayer, Worker
 
-from engram.logging import configure_logging, where
+from engram.logging import (
+    configure_default_logging,
+    configure_logging,
+    configure_logging_late,
+    get_logger,
+    where,
+)
 from engram.temporal.encryption import for_replays
 from engram.workflows.worker import sandbox_runner
 
@@ -42,6 +50,43 @@ def test_json_is_one_document_a_line() -> None:
     assert (first["event"], first["level"], first["turns"]) == ("stored", "info", 3)
     assert "timestamp" in first
     assert second["event"] == "from a library"
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("first", ["own", "library", "other part"])
+def test_logging_is_set_up_with_the_first_line(
+    first: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was asked for holds for the line that sets it up, wherever that comes from."""
+    structlog.reset_defaults()
+    configure_logging_late(level="error", style="json")
+    assert not structlog.is_configured()
+    if first == "own":
+        get_logger("engram.test").error("broken", parts=2)
+    elif first == "library":
+        logging.getLogger("other").error("broken")
+    else:
+        configure_default_logging()
+        structlog.get_logger("engram.test").error("broken")
+    get_logger("engram.test").warning("hidden")
+    logging.getLogger("other").warning("hidden as well")
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = (json.loads(line) for line in err.splitlines())
+    assert (line["event"], line["level"]) == ("broken", "error")
+
+
+@pytest.mark.usefixtures("restored")
+def test_who_configures_structlog_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing was asked for, warnings go to standard error; a program's own setting stays."""
+    structlog.reset_defaults()
+    get_logger("engram.test").info("hidden")
+    get_logger("engram.test").warning("seen")
+    out, err = capsys.readouterr()
+    assert (out, "seen" in err, "hidden" in err) == ("", True, False)
+    structlog.configure(processors=[lambda _, __, event: f"mine: {event['event']}"])
+    get_logger("engram.test").warning("seen")
+    assert capsys.readouterr().err == "mine: seen\n"
 
 
 @pytest.mark.usefixtures("restored")
@@ -110,6 +155,47 @@ async def test_temporal_ids_are_bound_and_replays_are_silent(temporal_client: Cl
     )
     await replayer.replay_workflow(await handle.fetch_history())
     assert out.getvalue() == before
+
+
+@activity.defn(name="slow-activity")
+async def slow_activity() -> None:
+    """Takes longer than it may, at the first attempt."""
+    if activity.info().attempt == 1:
+        await asyncio.sleep(60)
+
+
+@workflow.defn(name="impatient-workflow", sandboxed=False)
+class ImpatientWorkflow:
+    """Cuts an activity off, as storing is that is slow for once."""
+
+    @workflow.run
+    async def run(self) -> None:
+        """Give it a moment."""
+        await workflow.execute_local_activity(
+            slow_activity,
+            start_to_close_timeout=timedelta(seconds=0.2),
+            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=10)),
+        )
+
+
+@pytest.mark.usefixtures("restored")
+async def test_what_was_cut_off_and_goes_on_shows_no_traceback(temporal_client: Client) -> None:
+    """An activity that ran out of time is tried again, and nobody reads of it as of a failure."""
+    out = io.StringIO()
+    configure_logging(style="console", stream=out)
+    async with Worker(
+        temporal_client,
+        task_queue="impatient",
+        workflows=[ImpatientWorkflow],
+        activities=[slow_activity],
+        workflow_runner=sandbox_runner(),
+    ):
+        await temporal_client.execute_workflow(
+            "impatient-workflow", id="impatient", task_queue="impatient"
+        )
+    logging.getLogger("temporalio.activity").warning("broken", exc_info=ValueError("no"))
+    assert "CancelledError" not in out.getvalue()
+    assert "ValueError: no" in out.getvalue()
 
 
 def test_where_an_error_was_raised_is_told_in_few_words() -> None:

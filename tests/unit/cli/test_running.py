@@ -38,8 +38,10 @@ def test_a_command_that_ends_is_quiet(
     monkeypatch.delenv("ENGRAM_LOG_LEVEL", raising=False)
     if variable is not None:
         monkeypatch.setenv("ENGRAM_LOG_LEVEL", variable)
+    monkeypatch.setattr("engram.logging.configure_logging_late", lambda **given: said.append(given))
     settings_from(stays=stays)
-    assert [each["level"] for each in said] == [level]
+    settings_from(stays=stays, asks=True)
+    assert [each["level"] for each in said] == [level, level]
 
 
 def test_one_place_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -64,8 +66,9 @@ def test_a_moment_is_read_or_refused() -> None:
     assert when is not None
     assert when.isoformat() == "2026-05-20T08:15:00+01:00"
     assert moment(None, InvalidQuery) is None
-    with pytest.raises(InvalidQuery, match="ISO 8601"):
-        moment("yesterday", InvalidQuery)
+    for odd in ("yesterday", "2026-05-20", "2026-05-20T08:15:00"):
+        with pytest.raises(InvalidQuery, match="ISO 8601 with zone"):
+            moment(odd, InvalidQuery)
 
 
 def test_a_moment_without_its_timezone_is_refused_in_words_for_a_shell_too() -> None:

@@ -192,31 +192,6 @@ def test_help_and_completion_load_nothing_heavy(
     assert loaded & HEAVY == set()
 
 
-# What a command beside a running Engram does: it attaches, and asks for one operation.
-ATTACHED = (
-    "import engram.cli.app, engram.embedded.open, engram.operations as operations\n"
-    "engram.cli.app.for_words(['recall', 'tea'])\n"
-    "operations.recall.RECALL, operations.turns.ENCODE\n"
-    "import sys; print(*sys.modules)\n"
-)
-
-
-def test_an_attached_command_loads_what_one_request_needs() -> None:
-    """No Temporal, no engine, no models, no grammar and no other commands to send one request."""
-    done = subprocess.run(
-        [sys.executable, "-c", ATTACHED], capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split())
-    assert "engram.client.http" in loaded
-    needless = {
-        *("temporalio", "nexusrpc", "qdrant_client", "qdrant_edge", "pydantic_ai", "openai"),
-        *("fastapi", "numpy", "wordllama", "engram.operations.catalogue", "engram.client.local"),
-        *("engram.operations.digests", "engram.operations.trials", "engram.language.periods"),
-        *("engram.client.importing", "engram.transfer.readers", "engram.cli.admin"),
-    }
-    assert loaded & needless == set()
-
-
 def test_a_command_is_found_in_the_module_that_is_loaded_for_it() -> None:
     """The module that a command line loads has the command that it names, and not all others."""
     whole = {path.split()[0] for path in COMMANDS}
@@ -278,6 +253,16 @@ def test_wrong_usage_is_told_apart() -> None:
         assert done.code == exits.WRONG_USAGE, arguments
         assert done.stdout == ""
         assert done.stderr
+
+
+def test_a_stage_that_is_none_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    """Whoever mistypes what to wait for is told so, and can say the turn again."""
+    asked = ("encode", "hi", "-u", "ada", "-d", str(tmp_path), "--wait", "lnked")
+    done = engram(*asked)
+    assert done.code == exits.FAILED
+    assert "allowed: stored, extracted, linked" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert engram(*asked[:-1], "linked", "--within", "-1").code == exits.WRONG_USAGE
 
 
 def test_what_is_no_text_is_refused() -> None:
@@ -344,6 +329,50 @@ def test_closed_streams_lead_nowhere(closed: str, tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (exits.DONE, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_what_the_output_has_no_character_for_is_escaped(encoding: str) -> None:
+    """A locale of old: lines have escapes in them, and JSON stays JSON with every character."""
+    name = "tēa ☕ 🫖"
+    told = {**os.environ, "PYTHONIOENCODING": encoding, "ENGRAM_NAMESPACE": name}
+    done = subprocess.run(
+        [*ENGRAM, "config", "namespace"], capture_output=True, env=told, check=True
+    )
+    assert rb"t\u0113a \u2615 \U0001fad6" in done.stdout
+    done = subprocess.run(
+        [*ENGRAM, "config", "namespace", "--json"], capture_output=True, env=told, check=True
+    )
+    assert json.loads(done.stdout)["settings"][0]["value"] == name
+
+
+def test_interrupted_before_it_began() -> None:
+    """Ctrl-C while modules load ends with the code of an interruption and no traceback."""
+    program = (
+        "import sys\n"
+        "class Impatient:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'engram.cli.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Impatient())\n"
+        "from engram.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (exits.INTERRUPTED, b"")
+
+
+def test_a_folder_that_is_named_from_nowhere_is_refused(tmp_path: Path) -> None:
+    """A relative path where the current folder was removed: a typed error, and no traceback."""
+    gone = shlex.quote(str(tmp_path / "gone"))
+    command = shlex.join([*ENGRAM, "recall", "tea", "-u", "ada", "-d", "here"])
+    done = subprocess.run(
+        ["bash", "-c", f"mkdir {gone} && cd {gone} && rmdir {gone} && {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == exits.FAILED
+    assert done.stderr.startswith("error: The data folder here cannot be found from here.")
 
 
 # --- colours
