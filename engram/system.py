@@ -130,6 +130,26 @@ def _own_memory() -> int | None:
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
+@contextmanager
+def absent(*packages: str) -> Iterator[None]:
+    """Have imports go as if these packages were not installed, while the block runs.
+
+    For what others load if it is there and never use here. Only in processes that are Engram's
+    own, and where no other thread may need them meanwhile. What is loaded already stays.
+
+    Args:
+        packages: Names of packages or modules.
+    """
+    hidden = [name for name in packages if name not in sys.modules]
+    # How Python itself marks what cannot be imported.
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] # documented by importlib
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
 # --- whose turn it is in Python
 
 # A tenth of what Python has.

@@ -765,7 +765,8 @@ class RulesModel(Model):
             raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
         answer = await _answered(_prompt(messages))
         call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
-        return ModelResponse(parts=[call], model_name=self.model_name, usage=RequestUsage())
+        # Without a name: no list of prices is looked through for it.
+        return ModelResponse(parts=[call], usage=RequestUsage())
 
 
 def _prompt(messages: list[ModelMessage]) -> str:

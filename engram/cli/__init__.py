@@ -21,11 +21,8 @@ def main() -> None:
     # command that asks another process.
     gc.set_threshold(_YOUNG, 10, 10)
     _open_closed_streams()
-    from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
-
     try:
-        # Named, so that `python -m engram.cli` is called and completed as `engram` is.
-        for_words(sys.argv[1:])(prog_name="engram")
+        _run(sys.argv[1:])
     except SystemExit as leaving:
         code = _flushed(leaving.code)
         if "temporalio" in sys.modules and isinstance(code, int):
@@ -33,6 +30,19 @@ def main() -> None:
             # aborts an interpreter that is ending.
             os._exit(code)
         raise SystemExit(code) from None
+
+
+def _run(words: list[str]) -> None:
+    if words[:1] == ["up"]:
+        from engram.cli import up  # noqa: PLC0415 - keeps `import engram.cli` light
+
+        if (told := up.settings_in(words)) is not None:
+            up.run_up(told)
+            raise SystemExit
+    from engram.cli.app import for_words  # noqa: PLC0415 - same
+
+    # Named, so that `python -m engram.cli` is called and completed as `engram` is.
+    for_words(words)(prog_name="engram")
 
 
 def _open_closed_streams() -> None:
@@ -52,7 +62,7 @@ def _open_closed_streams() -> None:
 
 def _flushed(code: object) -> object:
     """Hand over what was printed; the code to end with, another one if nobody takes it."""
-    from engram.cli import exits, output  # noqa: PLC0415 - keeps `import engram.cli` light
+    from engram.cli import exits  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
         sys.stdout.flush()
@@ -63,6 +73,6 @@ def _flushed(code: object) -> object:
         if isinstance(error, BrokenPipeError):
             return exits.UNREAD
         if error.errno == errno.ENOSPC and code == exits.DONE:
-            sys.stderr.write(f"{output.NO_ROOM}\n")
+            sys.stderr.write(f"{exits.NO_ROOM}\n")
         return code or exits.FAILED
     return code

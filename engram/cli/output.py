@@ -59,7 +59,6 @@ console = PipeConsole(highlight=False)
 errors = PipeConsole(stderr=True, highlight=False)
 
 
-NO_ROOM: Final = "error: The answer cannot be written: no space is left where it goes."
 _LONE: Final = re.compile("[\ud800-\udfff]")
 
 

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,8 +187,16 @@ async def run(
     embedder: EmbedderSpec | None = None,
     model: str | Model | None = None,
     clock: Clock | None = None,
+    loading: AbstractContextManager[None] | None = None,
 ) -> AsyncIterator[Running]:
     """Own the data folder of the settings, or attach to its owner.
+
+    Args:
+        settings: Which folder, and how.
+        embedder: Overrides that of the settings.
+        model: Overrides that of the settings.
+        clock: The present, in place of the machine's.
+        loading: Entered while the parts are loaded.
 
     Raises:
         InvalidSettings: a clock is given, and another process owns the folder.
@@ -209,7 +217,7 @@ async def run(
 
         launched = await GuardedServer.launch(folder, settings)
         stack.push_async_callback(launched.stop)
-        with needs_extra("embedded"):
+        with loading or nullcontext(), needs_extra("embedded"):
             from engram.embedded.parts import start_parts  # noqa: PLC0415 - see above
 
         parts = await start_parts(

@@ -7,8 +7,6 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +22,10 @@ from engram.embedded.keys import audit_folder, own_keys
 from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.errors import DataFolderUnusable, needs_extra
+from engram.errors import DataFolderUnusable
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, MemoryRepository
+from engram.server.listening import answering_when_asked
 from engram.settings import Settings
 from engram.storage.trail import keeping_trail
 from engram.system import new_id, new_secret, system_clock
@@ -196,10 +195,8 @@ async def serve_on_socket(
 ) -> AsyncIterator[None]:
     """Answer other processes of this user while the block runs.
 
-    What answers is loaded when the first of them asks: most programs stay alone in their
-    folder, and it would be a quarter of what they start. The caller owns the data folder,
-    so a socket that lies there is a dead one's. Requests that still run at the end get a
-    few seconds.
+    The caller owns the data folder, so a socket that lies there is a dead one's. Requests
+    that still run at the end get a few seconds.
 
     Args:
         engine: What answers.
@@ -210,50 +207,14 @@ async def serve_on_socket(
         DataFolderUnusable: the socket cannot be made: its path is too long, say.
         EmbeddedPartMissing: a package of the extra ``embedded`` is missing.
     """
-    for package in ("fastapi", "uvicorn"):
-        if find_spec(package) is None:
-            with needs_extra("embedded"):
-                raise ModuleNotFoundError(name=package)
-    leaving = asyncio.Event()
     with _listening(path) as listener:
-        serving = asyncio.create_task(_answer_when_asked(engine, listener, settings, leaving))
-        try:
+        async with answering_when_asked(
+            listener,
+            lambda run: run.serve_owner(engine, listener, settings=settings),
+            extra="embedded",
+            lost="other processes can no longer attach",
+        ):
             yield
-        finally:
-            leaving.set()
-            await serving
-
-
-async def _answer_when_asked(
-    engine: MemoryEngine,
-    listener: socket.socket,
-    settings: Settings | None,
-    leaving: asyncio.Event,
-) -> None:
-    try:
-        if not await _is_asked(listener, leaving):
-            return
-        run = await asyncio.to_thread(import_module, "engram.server.run")
-        async with run.serve_owner(engine, listener, settings=settings):
-            await leaving.wait()
-    except Exception:
-        _log.exception("other processes can no longer attach")
-        raise
-
-
-async def _is_asked(listener: socket.socket, leaving: asyncio.Event) -> bool:
-    """Wait until somebody connects; False if the owner leaves before."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(listener, asked.set)
-    waiting = [asyncio.create_task(event.wait()) for event in (asked, leaving)]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        loop.remove_reader(listener)
-        for task in waiting:
-            task.cancel()
-    return asked.is_set()
 
 
 @contextmanager
