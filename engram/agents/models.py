@@ -37,10 +37,10 @@ from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.learning import LearningRules
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.settings import RULES
 
 # --- language models by name, and what their failures mean to Engram
 
-RULES = "rules"
 # How often a model may mend one answer before the whole request is tried anew.
 _OUTPUT_RETRIES: Final = 2
 

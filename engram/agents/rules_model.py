@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
@@ -737,6 +738,10 @@ class RulesModel(Model):
     answers through the output tool, exactly as a language model does. It is
     deterministic, needs no network, and prefers missing something to being wrong.
     """
+
+    def __init__(self) -> None:
+        # Told, or the prices of all providers are loaded to look it up: 10 MB.
+        super().__init__(profile=ModelProfile(context_window=None))
 
     @property
     def model_name(self) -> str:

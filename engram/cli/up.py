@@ -10,8 +10,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -121,7 +121,7 @@ async def serve_embedded(settings: Settings) -> None:
         # the folder already, it is that one that listens.
         if settings.http_enabled and not DataFolder(settings.data_dir).has_owner():
             listener = stack.enter_context(public_listener(settings))
-        running = await stack.enter_async_context(run(settings, loading=_lean(settings)))
+        running = await stack.enter_async_context(run(settings, own_process=True))
         if running.attached:
             _say(f"Engram already runs on {running.folder}; nothing to do.")
             return
@@ -138,18 +138,6 @@ async def serve_embedded(settings: Settings) -> None:
         _say("Other programs attach by opening the same folder. Ctrl-C stops.")
         await serving_until(stop)
         _say("Stopping.")
-
-
-@contextmanager
-def _lean(settings: Settings) -> Iterator[None]:
-    """Load the parts without what Temporal's and Pydantic AI's packages have for others."""
-    # Temporal's SDK speaks to its server without it, and offers it to whoever would not.
-    with absent("grpc"):
-        yield
-    from engram.agents.models import RULES, prices_when_asked  # noqa: PLC0415 - a part
-
-    if settings.model == RULES:
-        prices_when_asked()
 
 
 def _say(line: str) -> None:
