@@ -66,8 +66,8 @@ def full_collections_put_off(
 
     It would go through everything that is loaded and cached again and again, every few dozen
     recalls, for a tenth to a fifth of a second each time in which nobody is answered. What is
-    young is collected as ever. What is loaded by now stays for good. Only for
-    processes that are Engram's own: an application decides for itself.
+    young is collected as ever. What is loaded by now, or with the next of them, stays for good.
+    Only for processes that are Engram's own: an application decides for itself.
 
     Args:
         every: Time between full collections; half a minute at most where the system does not say
@@ -94,6 +94,7 @@ class _FullCollections:
             every = min(every, _COLLECTED_EVERY_UNMEASURED)
         self._every, self._most_growth = every.total_seconds(), most_growth
         self._last = time.monotonic()
+        self._loaded = len(sys.modules)
 
     def collect_if_due(self) -> bool:
         now, memory = time.monotonic(), _own_memory()
@@ -106,6 +107,10 @@ class _FullCollections:
         if not grown and now - self._last < self._every:
             return False
         gc.collect()
+        if len(sys.modules) > self._loaded:
+            # What was loaded since stays as well.
+            gc.freeze()
+            self._loaded = len(sys.modules)
         _give_back()
         self._last, self._least = now, _own_memory()
         return True
