@@ -56,6 +56,8 @@ _NEVER = 2**31 - 1
 _COLLECTED_EVERY = timedelta(minutes=5)
 _COLLECTED_EVERY_UNMEASURED = timedelta(seconds=30)
 _MOST_GROWTH = 256 * 2**20
+# As malloc.h numbers what can be tuned.
+_ARENA_MAX = -8
 
 
 @contextmanager
@@ -124,6 +126,16 @@ def _give_back() -> None:
     """
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
+
+
+def shared_heap() -> None:
+    """Have all threads that start from now on take memory from one heap, where glibc has several.
+
+    What one of them frees is free for all: each heap of its own keeps some megabytes, with what
+    lasts strewn in. For processes that are Engram's own, before they start threads.
+    """
+    if sys.platform == "linux" and (tune := getattr(ctypes.CDLL(None), "mallopt", None)):
+        tune(_ARENA_MAX, 1)
 
 
 def _own_memory() -> int | None:

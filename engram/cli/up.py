@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from engram.cli import exits
 from engram.domain.deeds import Actor, Door
 from engram.domain.sanitize import harmless
-from engram.system import absent, full_collections_put_off, short_turns, system_clock
+from engram.system import absent, full_collections_put_off, shared_heap, short_turns, system_clock
 
 if TYPE_CHECKING:
     from socket import socket
@@ -56,6 +56,7 @@ def run_up(told: Mapping[str, Path]) -> None:
     Args:
         told: Settings by name, in place of those of the environment.
     """
+    shared_heap()
     with exits.ending():
         # Structlog would have Rich print tracebacks, which hold what is remembered; HTTPX has a
         # command of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 
 import pytest
@@ -45,3 +46,22 @@ async def test_the_embedder_that_loads_later_is_the_offline_one() -> None:
     assert await later.embed_documents(texts) == await now.embed_documents(texts)
     assert await later.embed_query(texts[0]) == await now.embed_query(texts[0])
     assert later.encode_terms(texts[0]) == now.encode_terms(texts[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's")
+def test_threads_share_what_they_free() -> None:
+    """In a process that asks for it, no thread keeps a heap of its own."""
+    code = (
+        "import ctypes, threading\n"
+        "from engram.system import shared_heap\n"
+        "shared_heap()\n"
+        "libc = ctypes.CDLL(None)\n"
+        "def work(): [bytearray(4096) for _ in range(9)]; ready.wait()\n"
+        "ready = threading.Barrier(9)\n"
+        "threads = [threading.Thread(target=work) for _ in range(8)]\n"
+        "[thread.start() for thread in threads]\n"
+        "ready.wait()\n"
+        "libc.malloc_stats()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line for line in done.stderr.splitlines() if line.startswith("Arena")] == ["Arena 0:"]
