@@ -32,6 +32,8 @@ from engram.errors import InvalidSettings
 
 VARIABLE_PREFIX: Final = "ENGRAM_"
 NESTING: Final = "__"
+RULES: Final = "rules"
+"""The model that is none: the offline rules."""
 """Between the names of a group and of what is in it."""
 
 

@@ -56,6 +56,8 @@ _NEVER = 2**31 - 1
 _COLLECTED_EVERY = timedelta(minutes=5)
 _COLLECTED_EVERY_UNMEASURED = timedelta(seconds=30)
 _MOST_GROWTH = 256 * 2**20
+# As malloc.h numbers what can be tuned.
+_ARENA_MAX = -8
 
 
 @contextmanager
@@ -66,8 +68,8 @@ def full_collections_put_off(
 
     It would go through everything that is loaded and cached again and again, every few dozen
     recalls, for a tenth to a fifth of a second each time in which nobody is answered. What is
-    young is collected as ever. What is loaded by now stays for good. Only for
-    processes that are Engram's own: an application decides for itself.
+    young is collected as ever. What is loaded by now, or with the next of them, stays for good.
+    Only for processes that are Engram's own: an application decides for itself.
 
     Args:
         every: Time between full collections; half a minute at most where the system does not say
@@ -94,6 +96,7 @@ class _FullCollections:
             every = min(every, _COLLECTED_EVERY_UNMEASURED)
         self._every, self._most_growth = every.total_seconds(), most_growth
         self._last = time.monotonic()
+        self._loaded = len(sys.modules)
 
     def collect_if_due(self) -> bool:
         now, memory = time.monotonic(), _own_memory()
@@ -106,6 +109,10 @@ class _FullCollections:
         if not grown and now - self._last < self._every:
             return False
         gc.collect()
+        if len(sys.modules) > self._loaded:
+            # What was loaded since stays as well.
+            gc.freeze()
+            self._loaded = len(sys.modules)
         _give_back()
         self._last, self._least = now, _own_memory()
         return True
@@ -121,6 +128,16 @@ def _give_back() -> None:
         trim(0)
 
 
+def shared_heap() -> None:
+    """Have all threads that start from now on take memory from one heap, where glibc has several.
+
+    What one of them frees is free for all: each heap of its own keeps some megabytes, with what
+    lasts strewn in. For processes that are Engram's own, before they start threads.
+    """
+    if sys.platform == "linux" and (tune := getattr(ctypes.CDLL(None), "mallopt", None)):
+        tune(_ARENA_MAX, 1)
+
+
 def _own_memory() -> int | None:
     """Bytes that this process holds, without files it looks into; None if nobody says."""
     try:
@@ -128,6 +145,26 @@ def _own_memory() -> int | None:
     except (OSError, ValueError):
         return None
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def absent(*packages: str) -> Iterator[None]:
+    """Have imports go as if these packages were not installed, while the block runs.
+
+    For what others load if it is there and never use here. Only in processes that are Engram's
+    own, and where no other thread may need them meanwhile. What is loaded already stays.
+
+    Args:
+        packages: Names of packages or modules.
+    """
+    hidden = [name for name in packages if name not in sys.modules]
+    # How Python itself marks what cannot be imported.
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] # documented by importlib
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 # --- whose turn it is in Python

@@ -30,7 +30,6 @@ from engram.contracts.calls import (
 from engram.contracts.consolidation import ConsolidationReport
 from engram.domain.deeds import Door
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import (
     AccessDenied,
     ConflictingMessage,
@@ -45,6 +44,7 @@ from engram.operations.rates import RateLimit
 from engram.operations.recall import ContextBlock
 from engram.operations.turns import Receipt
 from engram.ports import MemoryRepository
+from engram.recall.search import RecallEmbedder
 from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.system import new_id, system_clock
@@ -106,7 +106,7 @@ async def answering_nexus(
 async def nexus_door(
     client: Client,
     repository: MemoryRepository,
-    embedder: PydanticEmbedder,
+    embedder: RecallEmbedder,
     settings: Settings,
     trail: AuditTrail | None,
 ) -> AsyncIterator[None]:

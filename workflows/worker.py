@@ -12,9 +12,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import version
 from types import CodeType, ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_ai.models import Model
 from temporalio import workflow
 from temporalio.api.enums.v1 import CommandType
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
@@ -36,9 +35,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import Info
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivitiesImpl,
     ConsolidationStoreActivitiesImpl,
     DigestActivitiesImpl,
+    ModelActivitiesWhenAsked,
 )
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
@@ -46,16 +45,13 @@ from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitie
 from engram.activities.reviews import DisputeActivitiesImpl
 from engram.activities.runtime import AuditInterceptor, ClockInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
-from engram.agents.extraction import ExtractionAgent
-from engram.agents.linking import LinkingAgent
-from engram.agents.models import followed
-from engram.agents.rules_model import load as load_rules
 from engram.aside import ProcessAside
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.disputes import DisputeSettler
 from engram.consolidation.forgetting import Forgetter
 from engram.consolidation.reading import SECONDS
 from engram.consolidation.turns import TurnStore
+from engram.contracts.activities import ConsolidationModelActivities
 from engram.contracts.importing import ImportBatch
 from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
@@ -84,6 +80,9 @@ from engram.workflows.removal import (
 from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
 from engram.workflows.support import refusal
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
 # --- the one sandbox that workers, tests and replays run workflows in
 
@@ -281,7 +280,7 @@ async def running_workers(
     client: Client,
     repository: MaintenanceRepository,
     embedder: Embedder,
-    model: Model,
+    model: Model | Callable[[], Model],
     settings: Settings,
     *,
     new_write_id: Callable[[], str],
@@ -293,13 +292,14 @@ async def running_workers(
 
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that all workers together
-    may ask them. ``keys`` are those of the client: erasing a user deletes theirs. ``clock``
+    may ask them. A ``model`` that is yet to be made is made when there is something to read.
+    ``keys`` are those of the client: erasing a user deletes theirs. ``clock``
     is the present, where it is not the machine's. ``trail`` is told what is done.
     """
     clocked = () if clock is None else (ClockInterceptor(clock),)
     watching = (*clocked, AuditInterceptor(trail))
     _let_late_cancellations_pass()
-    aside = ProcessAside(SECONDS, load=load_rules)
+    aside = ProcessAside(SECONDS, load=_load_rules)
     lives = settings.lifecycle
     thinking = _of_models(repository, embedder, model, aside, settings, new_write_id)
     async with AsyncExitStack() as stack:
@@ -338,7 +338,7 @@ async def running_workers(
 def _model_worker(
     client: Client,
     settings: Settings,
-    thinking: ConsolidationModelActivitiesImpl,
+    thinking: ConsolidationModelActivities,
     watching: Sequence[Interceptor],
 ) -> Worker:
     return _worker(
@@ -359,25 +359,39 @@ def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[C
 def _of_models(
     repository: MaintenanceRepository,
     embedder: Embedder,
-    model: Model,
+    model: Model | Callable[[], Model],
     aside: ProcessAside,
     settings: Settings,
     new_write_id: Callable[[], str],
-) -> ConsolidationModelActivitiesImpl:
-    edges = settings.lifecycle.edges
-    return ConsolidationModelActivitiesImpl(
-        repository,
-        embedder,
-        ExtractionAgent(model, aside),
-        _linking(model, settings),
-        edges,
-        followed(model, settings.learning_by_namespace),
-        PlanWriter(repository, embedder, new_write_id, edges),
-    )
+) -> ConsolidationModelActivities:
+    def load() -> ConsolidationModelActivities:
+        from engram.activities.models import ConsolidationModelActivitiesImpl  # noqa: PLC0415 - see there
+        from engram.agents.extraction import ExtractionAgent  # noqa: PLC0415 - same
+        from engram.agents.linking import LinkingAgent  # noqa: PLC0415 - same
+        from engram.agents.models import followed  # noqa: PLC0415 - same
+
+        asked = model() if callable(model) else model
+        lives = settings.lifecycle
+        return ConsolidationModelActivitiesImpl(
+            repository,
+            embedder,
+            ExtractionAgent(asked, aside),
+            LinkingAgent(asked, lives.promotion.selectivity_step),
+            lives.edges,
+            followed(asked, settings.learning_by_namespace),
+            PlanWriter(repository, embedder, new_write_id, lives.edges),
+        )
+
+    # What it follows of what namespaces ask for is told to the log at the start.
+    told = any(asked.parts for asked in settings.learning_by_namespace.values())
+    return ModelActivitiesWhenAsked(load) if callable(model) and not told else load()
 
 
-def _linking(model: Model, settings: Settings) -> LinkingAgent:
-    return LinkingAgent(model, settings.lifecycle.promotion.selectivity_step)
+def _load_rules() -> None:
+    """What the process beside this one, which reads long turns, begins with."""
+    from engram.agents.rules_model import load  # noqa: PLC0415 - see engram.activities.models
+
+    load()
 
 
 def _of_memories(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import structlog
+from genai_prices.data_snapshot import get_snapshot, set_custom_snapshot
 from pydantic import ValidationError
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import (
@@ -36,10 +37,10 @@ from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.learning import LearningRules
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.settings import RULES
 
 # --- language models by name, and what their failures mean to Engram
 
-RULES = "rules"
 # How often a model may mend one answer before the whole request is tried anew.
 _OUTPUT_RETRIES: Final = 2
 
@@ -86,6 +87,21 @@ def make_model(spec: str) -> Model:
             allowed="rules, or <provider>:<model> as Pydantic AI knows them",
             hint="Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
         ) from error
+
+
+def prices_when_asked() -> None:
+    """Have Pydantic AI load the prices of all providers when one is looked up, not with a model.
+
+    They take 10 MB and a tenth of a second. For processes that are Engram's own.
+    """
+    # What it holds is asked for attributes alone.
+    set_custom_snapshot(_Prices())  # type: ignore[arg-type]
+
+
+class _Prices:
+    def __getattr__(self, name: str) -> Any:
+        set_custom_snapshot(None)
+        return getattr(get_snapshot(), name)
 
 
 def followed(model: Model, learning: Mapping[str, LearningRules]) -> Mapping[str, LearningRules]:

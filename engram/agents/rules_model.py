@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
@@ -749,6 +750,10 @@ class RulesModel(Model):
     deterministic, needs no network, and prefers missing something to being wrong.
     """
 
+    def __init__(self) -> None:
+        # Told, or the prices of all providers are loaded to look it up: 10 MB.
+        super().__init__(profile=ModelProfile(context_window=None))
+
     @property
     def model_name(self) -> str:
         """See the base class."""
@@ -776,7 +781,8 @@ class RulesModel(Model):
             raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
         answer = await _answered(_prompt(messages))
         call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
-        return ModelResponse(parts=[call], model_name=self.model_name, usage=RequestUsage())
+        # Without a name: no list of prices is looked through for it.
+        return ModelResponse(parts=[call], usage=RequestUsage())
 
 
 def _prompt(messages: list[ModelMessage]) -> str:

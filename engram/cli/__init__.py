@@ -25,10 +25,7 @@ def main() -> None:
     gc.set_threshold(_YOUNG, 10, 10)
     _prepare_streams()
     try:
-        from engram.cli.app import for_words  # noqa: PLC0415 - keeps `import engram.cli` light
-
-        # Named, so that `python -m engram.cli` is called and completed as `engram` is.
-        for_words(sys.argv[1:])(prog_name="engram")
+        _run(sys.argv[1:])
     except KeyboardInterrupt:
         # While modules were loading; later on, commands end by themselves.
         raise SystemExit(_INTERRUPTED) from None
@@ -41,6 +38,19 @@ def main() -> None:
         # An interpreter that ends looks through all that it is about to drop; it need not.
         gc.freeze()
         raise SystemExit(code) from None
+
+
+def _run(words: list[str]) -> None:
+    if words[:1] == ["up"]:
+        from engram.cli import up  # noqa: PLC0415 - keeps `import engram.cli` light
+
+        if (told := up.settings_in(words)) is not None:
+            up.run_up(told)
+            raise SystemExit
+    from engram.cli.app import for_words  # noqa: PLC0415 - same
+
+    # Named, so that `python -m engram.cli` is called and completed as `engram` is.
+    for_words(words)(prog_name="engram")
 
 
 def _prepare_streams() -> None:
@@ -63,7 +73,7 @@ def _prepare_streams() -> None:
 
 def _flushed(code: object) -> object:
     """Hand over what was printed; the code to end with, another one if nobody takes it."""
-    from engram.cli import exits, output  # noqa: PLC0415 - keeps `import engram.cli` light
+    from engram.cli import exits  # noqa: PLC0415 - keeps `import engram.cli` light
 
     try:
         sys.stdout.flush()
@@ -74,6 +84,6 @@ def _flushed(code: object) -> object:
         if isinstance(error, BrokenPipeError):
             return exits.UNREAD
         if error.errno == errno.ENOSPC and code == exits.DONE:
-            sys.stderr.write(f"{output.NO_ROOM}\n")
+            sys.stderr.write(f"{exits.NO_ROOM}\n")
         return code or exits.FAILED
     return code

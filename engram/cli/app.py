@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
@@ -12,9 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from engram import __version__
-from engram.cli import exits, output
+from engram.cli import exits
 from engram.cli.running import JSON_ASKED, Commands, given_url, name_of
-from engram.errors import EngramError
 
 # --- the group of all commands: its order in the help, and how typed errors end a command
 
@@ -60,18 +58,8 @@ class EngramGroup(TyperGroup):
 
     def invoke(self, ctx: Context) -> Any:
         """Run the command that was asked for."""
-        try:
+        with exits.ending(lambda: bool(ctx.meta.get(JSON_ASKED))):
             return super().invoke(ctx)
-        except EngramError as error:
-            output.print_error(error, as_json=bool(ctx.meta.get(JSON_ASKED)))
-            raise typer.Exit(exits.code_of(error)) from error
-        except BrokenPipeError as error:
-            raise typer.Exit(exits.UNREAD) from error
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            output.errors.print(output.NO_ROOM)
-            raise typer.Exit(exits.FAILED) from error
 
 
 # --- all commands together, or as many as are needed

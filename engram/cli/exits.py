@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from engram.errors import EngramError, MemoryNotFound, ReviewNotFound
@@ -33,3 +37,32 @@ def code_of(error: EngramError) -> int:
     if isinstance(error, MemoryNotFound | ReviewNotFound):
         return NOT_FOUND
     return TRY_AGAIN if error.retryable else FAILED
+
+
+NO_ROOM: Final = "error: The answer cannot be written: no space is left where it goes."
+
+
+@contextmanager
+def ending(as_json: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Turn what is raised on purpose into words, and leave with its exit code.
+
+    Args:
+        as_json: Whether the command was asked for JSON, as known by then.
+
+    Raises:
+        SystemExit: something was raised.
+    """
+    try:
+        yield
+    except EngramError as error:
+        from engram.cli import output  # noqa: PLC0415 - slow; what goes well needs none of it
+
+        output.print_error(error, as_json=as_json())
+        raise SystemExit(code_of(error)) from error
+    except BrokenPipeError as error:
+        raise SystemExit(UNREAD) from error
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.stderr.write(f"{NO_ROOM}\n")
+        raise SystemExit(FAILED) from error

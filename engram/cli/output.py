@@ -60,7 +60,6 @@ console = PipeConsole(highlight=False, emoji=False)
 errors = PipeConsole(stderr=True, highlight=False, emoji=False)
 
 
-NO_ROOM: Final = "error: The answer cannot be written: no space is left where it goes."
 _LONE: Final = re.compile("[\ud800-\udfff]")
 
 

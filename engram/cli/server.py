@@ -53,7 +53,7 @@ def up(data_dir: DataDir = None) -> None:
 
     Example: engram up
     """
-    from engram.cli.serving import serve_embedded  # noqa: PLC0415 - only what is used loads
+    from engram.cli.up import serve_embedded  # noqa: PLC0415 - only what is used loads
 
     settings = settings_from(data_dir, stays=True)
     run(lambda: serve_embedded(settings))

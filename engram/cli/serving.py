@@ -1,4 +1,4 @@
-"""What the commands that stay run: everything at once, one worker, the HTTP API, MCP."""
+"""What the commands that stay run: one worker, the HTTP API, MCP; `engram up` has its own place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
-    AbstractContextManager,
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
@@ -18,7 +17,6 @@ from contextlib import (
 )
 from datetime import timedelta
 from pathlib import Path
-from socket import socket
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -26,6 +24,7 @@ import stamina
 
 from engram.cli.output import console
 from engram.cli.running import StoreOptions
+from engram.cli.up import serving_until, until_asked_to_stop
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import (
@@ -37,12 +36,10 @@ from engram.errors import (
 )
 from engram.settings import Settings
 from engram.system import (
-    full_collections_put_off,
     new_id,
     new_secret,
     private,
     private_draft,
-    short_turns,
     system_clock,
 )
 
@@ -52,108 +49,32 @@ if TYPE_CHECKING:
     from engram.server.codec import CodecDoor
     from engram.server.ui import UiDoor
 
-# --- commands that stay: everything on this machine, or one worker of many
+# --- commands that stay: one worker of many, or the HTTP API of them
 
 Server = TypeVar("Server")
 _OUTAGE_PATIENCE = timedelta(minutes=5)
-_LOOKED_AT_MEMORY = timedelta(seconds=1)
-
-
-@asynccontextmanager
-async def _until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
-    """An event that SIGTERM sets; Ctrl-C is left to asyncio, which cancels."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    try:
-        yield stop
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)
-
-
-async def _serving_until(stop: asyncio.Event) -> None:
-    with short_turns(), full_collections_put_off() as collect_if_due:
-        while not stop.is_set():
-            try:
-                async with asyncio.timeout(_LOOKED_AT_MEMORY.total_seconds()):
-                    await stop.wait()
-            except TimeoutError:
-                collect_if_due()
-
-
-async def serve_embedded(settings: Settings) -> None:
-    """Own the data folder and serve others until SIGTERM or Ctrl-C."""
-    from engram.embedded.folder import DataFolder  # noqa: PLC0415 - only what is used loads
-    from engram.embedded.open import run  # noqa: PLC0415 - same
-
-    async with _until_asked_to_stop() as stop, AsyncExitStack() as stack:
-        listener = None
-        # What cannot be listened on is said before anything starts. Where Engram runs on
-        # the folder already, it is that one that listens.
-        if settings.http_enabled and not DataFolder(settings.data_dir).has_owner():
-            listener = stack.enter_context(_listener(settings))
-        running = await stack.enter_async_context(run(settings))
-        if running.attached:
-            console.print(f"Engram already runs on {running.folder}; nothing to do.")
-            return
-        url = None
-        if settings.http_enabled:
-            door = _public_door(running.engine, settings, listener)
-            url = await stack.enter_async_context(door)
-        console.print(f"Engram is up. Data: {running.folder}")
-        console.print(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
-        console.print(f"HTTP: {url or 'off'}")
-        if url is not None and not _has_key(settings):
-            console.print("No API key opens it yet: engram keys create NAME --access write")
-        console.print("Other programs attach by opening the same folder. Ctrl-C stops.")
-        await _serving_until(stop)
-        console.print("Stopping.")
-
-
-def _has_key(settings: Settings) -> bool:
-    from engram.server.keys import KeyFile  # noqa: PLC0415 - only what is used loads
-
-    now = system_clock()
-    return any(key.state(now) == "valid" for key in KeyFile(settings.keys_path).read())
-
-
-def _listener(settings: Settings) -> AbstractContextManager[socket]:
-    with needs_extra("embedded"):
-        from engram.server.listening import public_listener  # noqa: PLC0415 - an optional part
-
-    return public_listener(settings)
-
-
-@asynccontextmanager
-async def _public_door(
-    engine: MemoryEngine, settings: Settings, listener: socket | None = None
-) -> AsyncIterator[str]:
-    """Answer over TCP, by key; the address is yielded."""
-    with needs_extra("serve"):
-        from engram.server.run import mcp_mounted, public_app, serve_publicly  # noqa: PLC0415 - an optional part
-
-    app = public_app(engine, settings)
-    async with mcp_mounted(app, engine, settings), serve_publicly(app, settings, listener) as url:
-        yield url
 
 
 async def serve_api(settings: Settings) -> None:
     """Answer for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C; do no work."""
     from engram.client.servers import connected_engine  # noqa: PLC0415 - only what is used loads
 
+    with needs_extra("serve"):
+        from engram.server.run import public_door  # noqa: PLC0415 - an optional part
+
     async with AsyncExitStack() as stack:
-        stop = await stack.enter_async_context(_until_asked_to_stop())
+        stop = await stack.enter_async_context(until_asked_to_stop())
 
         async def connect() -> MemoryEngine:
             return await connected_engine(stack, settings)
 
         engine = await _waited_for("Temporal and Qdrant", connect)
-        url = await stack.enter_async_context(_public_door(engine, settings))
+        url = await stack.enter_async_context(public_door(engine, settings))
         console.print(
             f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
             "Ctrl-C stops."
         )
-        await _serving_until(stop)
+        await serving_until(stop)
         console.print("Finishing what runs.")
 
 
@@ -193,7 +114,7 @@ async def serve_worker(settings: Settings) -> None:
     repository = await _waited_for("Qdrant", lambda: open_server_repository(settings, embedder))
     try:
         async with (
-            _until_asked_to_stop() as stop,
+            until_asked_to_stop() as stop,
             keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret) as trail,
             running_workers(
                 client,
@@ -212,7 +133,7 @@ async def serve_worker(settings: Settings) -> None:
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "
                 f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops."
             )
-            await _serving_until(stop)
+            await serving_until(stop)
             console.print("Finishing what runs.")
     finally:
         await repository.close()
@@ -237,7 +158,7 @@ async def serve_ui(options: StoreOptions, *, browse: bool, address_file: Path | 
     """
     from engram.cli.passes import temporal  # noqa: PLC0415 - only what is used loads
 
-    async with _until_asked_to_stop() as stop, AsyncExitStack() as stack:
+    async with until_asked_to_stop() as stop, AsyncExitStack() as stack:
         client, settings = await stack.enter_async_context(temporal(options))
         door = await stack.enter_async_context(decoded_ui(client, settings))
         console.print("Temporal's UI, decoded for the first browser that opens this address:")
@@ -369,7 +290,7 @@ async def serve_codec(options: StoreOptions, *, address_file: Path | None) -> No
     from engram.temporal.encryption import reading_codec  # noqa: PLC0415 - same
 
     async with (
-        _until_asked_to_stop() as stop,
+        until_asked_to_stop() as stop,
         temporal(options) as (client, _),
         serving_codec(client) as door,
     ):

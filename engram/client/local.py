@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
-from pydantic_ai import Embedder as AgentEmbedder
-from pydantic_ai.embeddings import EmbeddingModel
 from temporalio.client import Client
 
-from engram.agents.reranking import make_reranker
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
 from engram.errors import EngramError, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
 from engram.language.negation_scope import covers
@@ -32,6 +29,7 @@ from engram.operations.turns import TurnHandlers
 from engram.ports import Clock, MemoryRepository, Scrubber
 from engram.recall.context import Briefing
 from engram.recall.pipeline import Recaller
+from engram.recall.search import RecallEmbedder
 from engram.settings import Settings
 from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
@@ -40,6 +38,9 @@ from engram.temporal.passes import PassRunner
 from engram.temporal.reviews import ReviewGateway
 
 if TYPE_CHECKING:
+    from pydantic_ai import Embedder as AgentEmbedder
+    from pydantic_ai.embeddings import EmbeddingModel
+
     from engram.storage.trail import AuditTrail
 
 # --- the engine of a process that holds its own connections to Temporal and the store
@@ -134,32 +135,40 @@ class DirectEngine:
 
 # --- putting an engine together from its parts, the same way wherever it runs
 
-EmbedderSpec = str | EmbeddingModel | AgentEmbedder
+EmbedderSpec: TypeAlias = "str | EmbeddingModel | AgentEmbedder"
 """What names an embedder: a setting's string, or an object of Pydantic AI."""
 
 
 def direct_engine(
     client: Client,
     repository: MemoryRepository,
-    embedder: PydanticEmbedder,
+    embedder: RecallEmbedder,
     settings: Settings,
     clock: Clock,
     *,
     ui_url: str | None,
     scrubber: Scrubber | None = None,
     trail: AuditTrail | None = None,
+    ready: Callable[[], Awaitable[None]] | None = None,
 ) -> DirectEngine:
-    """The engine of a process that is connected to Temporal and to a store."""
+    """The engine of a process that is connected to Temporal and to a store.
+
+    What is asked for with ``ready`` is loaded before the first turn is handed on.
+    """
     gateway, passes = WorkflowGateway(client, settings), PassRunner(client, settings)
     reviews = ReviewGateway(client, settings)
     rules, links = settings.lifecycle_rules, RunLinks(ui_url, settings.temporal_namespace)
-    reranker = make_reranker(settings.reranker) if settings.reranker else None
+    reranker = None
+    if settings.reranker:
+        from engram.agents.reranking import make_reranker  # noqa: PLC0415 - only what is used loads
+
+        reranker = make_reranker(settings.reranker)
     recaller = Recaller(
         repository, embedder, settings.confidence_weights, settings, covers, reranker
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
-    turns = TurnHandlers(gateway, repository, settings, embedder.identity, links)
+    turns = TurnHandlers(gateway, repository, settings, embedder.identity, links, ready)
     recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
         turns,

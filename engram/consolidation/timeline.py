@@ -279,9 +279,9 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
     moved after that. Further back than what is named lasts it is no matter of wording any more,
-    but for what names the very value that it ends: told to be married in October, "we divorced in March" means
-    that it is over. What was said after the change was first told is no news about it: telling
-    it again later does not make it happen again.
+    but for what names the very value that it ends: told to be married in October, "we divorced in
+    March" means that it is over. What was said after the change was first told is no news about
+    it: telling it again later does not make it happen again.
     """
     event_at = change.telling.event_at
     if not _changes(change):

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from engram.embedded.folder import DataFolder
 from engram.errors import clock_refused, needs_extra
 from engram.logging import configure_default_logging, get_logger
 from engram.settings import Settings
-from engram.system import new_id, system_clock
+from engram.system import absent, new_id, system_clock
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -184,8 +184,17 @@ async def run(
     embedder: EmbedderSpec | None = None,
     model: str | Model | None = None,
     clock: Clock | None = None,
+    own_process: bool = False,
 ) -> AsyncIterator[Running]:
     """Own the data folder of the settings, or attach to its owner.
+
+    Args:
+        settings: Which folder, and how.
+        embedder: Overrides that of the settings.
+        model: Overrides that of the settings.
+        clock: The present, in place of the machine's.
+        own_process: Whether nothing but Engram runs here: then what packages load for others
+            is left out.
 
     Raises:
         InvalidSettings: a clock is given, and another process owns the folder.
@@ -207,11 +216,19 @@ async def run(
 
         launched = await GuardedServer.launch(folder, settings)
         stack.push_async_callback(launched.stop)
-        with needs_extra("embedded"):
+        # Temporal's SDK speaks to its server without it, and offers it to whoever would not.
+        with absent("grpc") if own_process else nullcontext(), needs_extra("embedded"):
             from engram.embedded.parts import start_parts  # noqa: PLC0415 - see above
 
         parts = await start_parts(
-            stack, folder, settings, launched, embedder=embedder, model=model, clock=clock
+            stack,
+            folder,
+            settings,
+            launched,
+            embedder=embedder,
+            model=model,
+            clock=clock,
+            own_process=own_process,
         )
         yield Running(parts.engine, folder.path, parts.ui_url, parts.address, attached=False)
 

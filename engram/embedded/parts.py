@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from pydantic_ai.models import Model
 
-from engram.agents.models import make_model
 from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
@@ -23,11 +20,13 @@ from engram.embedded.folder import DataFolder
 from engram.embedded.keys import audit_folder, own_keys
 from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.errors import DataFolderUnusable, needs_extra
+from engram.embedding.offline import NAME, OfflineEmbedder
+from engram.errors import DataFolderUnusable
 from engram.lifecycle.due import review_stamp
-from engram.ports import Clock, MemoryRepository
-from engram.settings import Settings
+from engram.ports import Clock, Embedder, MemoryRepository
+from engram.recall.search import RecallEmbedder
+from engram.server.listening import answering_when_asked
+from engram.settings import RULES, Settings
 from engram.storage.trail import keeping_trail
 from engram.system import new_id, new_secret, system_clock
 from engram.temporal.schedules import keeping_schedules
@@ -35,6 +34,8 @@ from engram.workflows.nexus import answering_nexus
 from engram.workflows.worker import running_workers
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from engram.storage.edge import EdgeRepository
 
 _log = structlog.get_logger("engram.embedded")
@@ -58,13 +59,14 @@ async def start_parts(
     embedder: EmbedderSpec | None,
     model: str | Model | None,
     clock: Clock | None,
+    own_process: bool = False,
 ) -> Parts:
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server.
 
-    Temporal's server is launched already, and is starting.
+    Temporal's server is launched already. What reads and embeds is loaded with the first turn.
     """
-    vectors = make_embedder(embedder or settings.embedder)
-    thinker = model if isinstance(model, Model) else make_model(model or settings.model)
+    vectors = _embedder(embedder or settings.embedder)
+    thinker = _model(model or settings.model, own_process=own_process)
     keys = own_keys(folder, settings, system_clock)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings, launched=launched))
     repository = await _store_beside(starting, folder, settings, vectors)
@@ -102,6 +104,7 @@ async def start_parts(
         ui_url=server.temporal_ui_url,
         scrubber=scrubber,
         trail=trail,
+        ready=vectors.load if isinstance(vectors, OfflineEmbedder) else None,
     )
     stack.push_async_callback(engine.close)
     await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
@@ -109,11 +112,37 @@ async def start_parts(
     return Parts(engine, server.temporal_ui_url, server.address)
 
 
+def _embedder(spec: EmbedderSpec) -> RecallEmbedder:
+    if spec == NAME:
+        return OfflineEmbedder()
+    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only what is used loads
+
+    return make_embedder(spec)
+
+
+def _model(spec: str | Model, *, own_process: bool) -> Model | Callable[[], Model]:
+    if spec == RULES:
+        return partial(_rules, own_process=own_process)
+    if not isinstance(spec, str):
+        return spec
+    from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
+
+    return make_model(spec)
+
+
+def _rules(*, own_process: bool) -> Model:
+    from engram.agents.models import make_model, prices_when_asked  # noqa: PLC0415 - see start_parts
+
+    if own_process:
+        prices_when_asked()
+    return make_model(RULES)
+
+
 async def _store_beside(
     starting: asyncio.Task[TemporalDevServer],
     folder: DataFolder,
     settings: Settings,
-    embedder: PydanticEmbedder,
+    embedder: Embedder,
 ) -> EdgeRepository:
     try:
         return await _open_store(folder, settings, embedder)
@@ -138,9 +167,7 @@ async def _kept(
     return server
 
 
-async def _open_store(
-    folder: DataFolder, settings: Settings, embedder: PydanticEmbedder
-) -> EdgeRepository:
+async def _open_store(folder: DataFolder, settings: Settings, embedder: Embedder) -> EdgeRepository:
     from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
 
     return await EdgeRepository.open(
@@ -196,10 +223,8 @@ async def serve_on_socket(
 ) -> AsyncIterator[None]:
     """Answer other processes of this user while the block runs.
 
-    What answers is loaded when the first of them asks: most programs stay alone in their
-    folder, and it would be a quarter of what they start. The caller owns the data folder,
-    so a socket that lies there is a dead one's. Requests that still run at the end get a
-    few seconds.
+    The caller owns the data folder, so a socket that lies there is a dead one's. Requests
+    that still run at the end get a few seconds.
 
     Args:
         engine: What answers.
@@ -210,50 +235,14 @@ async def serve_on_socket(
         DataFolderUnusable: the socket cannot be made: its path is too long, say.
         EmbeddedPartMissing: a package of the extra ``embedded`` is missing.
     """
-    for package in ("fastapi", "uvicorn"):
-        if find_spec(package) is None:
-            with needs_extra("embedded"):
-                raise ModuleNotFoundError(name=package)
-    leaving = asyncio.Event()
     with _listening(path) as listener:
-        serving = asyncio.create_task(_answer_when_asked(engine, listener, settings, leaving))
-        try:
+        async with answering_when_asked(
+            listener,
+            lambda run: run.serve_owner(engine, listener, settings=settings),
+            extra="embedded",
+            lost="other processes can no longer attach",
+        ):
             yield
-        finally:
-            leaving.set()
-            await serving
-
-
-async def _answer_when_asked(
-    engine: MemoryEngine,
-    listener: socket.socket,
-    settings: Settings | None,
-    leaving: asyncio.Event,
-) -> None:
-    try:
-        if not await _is_asked(listener, leaving):
-            return
-        run = await asyncio.to_thread(import_module, "engram.server.run")
-        async with run.serve_owner(engine, listener, settings=settings):
-            await leaving.wait()
-    except Exception:
-        _log.exception("other processes can no longer attach")
-        raise
-
-
-async def _is_asked(listener: socket.socket, leaving: asyncio.Event) -> bool:
-    """Wait until somebody connects; False if the owner leaves before."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(listener, asked.set)
-    waiting = [asyncio.create_task(event.wait()) for event in (asked, leaving)]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        loop.remove_reader(listener)
-        for task in waiting:
-            task.cancel()
-    return asked.is_set()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -112,7 +112,7 @@ def choose_ports(asked: Settings) -> Ports:
 _VALUES: Final = (
     # A queue's tasks go by the users whose turn it is, not by who filled it first.
     "matching.enableFairness=true",
-    # In its whole, not in each of four parts; what older folders have in the others is read.
+    # In its whole, not in each of four parts.
     "matching.numTaskqueueWritePartitions=1",
     # A run is deleted once the server has noted that the tasks of its end are done. It notes that
     # in its memory, every 30 seconds by default: an erasure would wait for it.
@@ -126,12 +126,46 @@ _VALUES: Final = (
         f"history.{kind}ProcessorSchedulerWorkerCount=16"
         for kind in ("transfer", "timer", "visibility", "memoryTimer", "archival")
     ),
+    # What looks after leftovers of histories and queues twice a day has eight pollers of each kind
+    # and room for ten tasks; what ends children of workflows that have hundreds of them, a worker
+    # of its own. With the average of how fast the database answers, 7 MB.
+    "worker.ScannerMaxConcurrentActivityExecutionSize=2",
+    "worker.ScannerMaxConcurrentWorkflowTaskExecutionSize=2",
+    "worker.ScannerMaxConcurrentActivityTaskPollers=1",
+    "worker.ScannerMaxConcurrentWorkflowTaskPollers=2",
+    "system.enableParentClosePolicyWorker=false",
+    "system.persistenceHealthSignalAggregationEnabled=false",
+    "system.persistenceHealthSignalMetricsEnabled=false",
     # Nothing is copied to other clusters.
     "history.ReplicationProcessorSchedulerWorkerCount=1",
     "history.ReplicationLowPriorityProcessorSchedulerWorkerCount=1",
 )
 CONFIGURED: Final = tuple(part for value in _VALUES for part in ("--dynamic-config-value", value))
 """How the server differs from what the program does by itself."""
+ONE_PART: Final = ("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1")
+"""Has the server read tasks from the first part of its queues alone, where it writes them."""
+# How the names of their other parts begin.
+_FURTHER_PART: Final = b"/_sys/"
+
+
+def _reading(database: Path) -> tuple[str, ...]:
+    """Where tasks are read from: the first parts, which takes 5 MB less than all four.
+
+    Folders of earlier versions may have tasks in the others.
+    """
+    if database.exists():
+        import sqlite3  # noqa: PLC0415 - the first start needs it only after the server's
+
+        try:
+            with closing(sqlite3.connect(database)) as connection:
+                for table in ("tasks", "tasks_v2"):
+                    found = f"SELECT 1 FROM {table} WHERE instr(task_queue_id, ?) LIMIT 1"  # noqa: S608 - names from above
+                    if connection.execute(found, (_FURTHER_PART,)).fetchone():
+                        return ()
+        except sqlite3.Error:
+            # The server says what is wrong with it.
+            return ()
+    return ONE_PART
 
 
 def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> list[str]:
@@ -142,6 +176,7 @@ def server_arguments(folder: DataFolder, settings: Settings, ports: Ports) -> li
         *("--namespace", settings.temporal_namespace),
         *("--disable-config-env", "--disable-config-file"),
         *CONFIGURED,
+        *_reading(folder.temporal_db),
     ]
     for name in SEARCH_ATTRIBUTES:
         chosen += ["--search-attribute", f"{name}=Keyword"]

@@ -278,3 +278,7 @@ def _vector(weights: Iterable[tuple[str, float]]) -> SparseVector:
         summed[number] = summed.get(number, 0.0) + weight
     indices = tuple(sorted(summed))
     return SparseVector(indices=indices, values=tuple(summed[index] for index in indices))
+
+
+encode_known = kept(2048)(encode_query)
+"""The same, kept: the same memories answer again and again."""

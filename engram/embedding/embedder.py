@@ -17,9 +17,9 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
 from engram.contracts.messages import ModelSpent, meter_that_is_up
-from engram.domain.kept import kept
-from engram.embedding.bm25 import ENCODING, encode_document, encode_query
+from engram.embedding.bm25 import ENCODING, encode_document, encode_known, encode_query
 from engram.embedding.local import CHARACTERS_ON_THE_LOOP, FastEmbedModel, WordLlamaModel
+from engram.embedding.offline import NAME
 from engram.errors import (
     EmbeddingFailed,
     EngramError,
@@ -104,7 +104,7 @@ def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> Pydantic
 
 
 def _model_named(name: str) -> EmbeddingModel:
-    if name == "wordllama":
+    if name == NAME:
         return WordLlamaModel()
     provider, _, model = name.partition(":")
     if provider == "fastembed" and model:
@@ -177,7 +177,7 @@ class PydanticEmbedder:
 
     def encode_terms(self, text: str) -> SparseVector:
         """The BM25 side of a question alone; asks no model."""
-        return _encode_known(text)
+        return encode_known(text)
 
     async def _embed(
         self, texts: Sequence[str], side: EmbedInputType, encode: Callable[[str], SparseVector]
@@ -263,10 +263,6 @@ def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         characters += len(text)
     if start < len(texts):
         yield texts[start:]
-
-
-# The same memories answer again and again.
-_encode_known = kept(2048)(encode_query)
 
 
 def _encode_all(encode: Callable[[str], SparseVector], texts: Sequence[str]) -> list[SparseVector]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
-import importlib.metadata
 import json
 import logging
 import struct
@@ -18,12 +17,11 @@ from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSet
 from pydantic_ai.embeddings.result import EmbedInputType
 
 from engram.domain.identity import stream_safe
+from engram.embedding.offline import CONFIG, DIMENSIONS, NAME, installed_version, package_missing
 from engram.errors import EmbeddedPartMissing, InvalidSettings
 
 # --- the offline default: wordllama's 256-dimensional model, inside its own wheel
 
-CONFIG = "l2_supercat"
-DIMENSIONS = 256
 # About a millisecond of work; more goes to a thread so that the event loop stays free.
 CHARACTERS_ON_THE_LOOP = 3_000
 # The tokenizer keeps the interpreter lock for a whole call, hence calls of bounded length.
@@ -49,7 +47,7 @@ class WordLlamaModel(EmbeddingModel):
     @property
     def system(self) -> str:
         """The provider's name."""
-        return "wordllama"
+        return NAME
 
     # Read once: it is asked for with each turn, and the package's metadata are a file.
     @functools.cached_property
@@ -59,10 +57,7 @@ class WordLlamaModel(EmbeddingModel):
         Raises:
             EmbeddedPartMissing: it is not installed.
         """
-        try:
-            return importlib.metadata.version("wordllama")
-        except importlib.metadata.PackageNotFoundError as error:
-            raise _missing() from error
+        return installed_version()
 
     @property
     def dimensions(self) -> int:
@@ -139,21 +134,12 @@ def _import_quietly() -> Any:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
-        return importlib.import_module("wordllama")
+        return importlib.import_module(NAME)
     except ImportError as error:
-        raise _missing() from error
+        raise package_missing() from error
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
-
-
-def _missing() -> EmbeddedPartMissing:
-    return EmbeddedPartMissing(
-        "The offline embedding model is not installed.",
-        hint="Install engram-memory[embedded], or set ENGRAM_EMBEDDER to fastembed:<model> "
-        "or to an embedding model of a provider, such as openai:text-embedding-3-small.",
-        details={"package": "wordllama", "extra": "embedded"},
-    )
 
 
 def _vector(inference: Any, text: str) -> list[float]:

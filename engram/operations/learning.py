@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_ai.models import Model
 
-from engram.agents.extraction import ExtractionAgent
-from engram.agents.models import followed
 from engram.domain.buffer import batches
 from engram.domain.identity import episode_id
 from engram.domain.learning import LearningRules
@@ -23,6 +20,9 @@ from engram.language.guarding import PersonalDataGuard
 from engram.settings import Settings
 from engram.transfer.accept import Acceptance, Acceptor
 from engram.transfer.source import SourceFile
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
 # What a trial may cost at most: each is read with and without what is asked for.
 MOST_BATCHES: Final = 20
@@ -105,6 +105,8 @@ async def try_learning(
         ModelUnavailable: it cannot answer now.
         ModelAnswerUnusable: it did not answer in the asked form.
     """
+    from engram.agents.models import followed  # noqa: PLC0415 - only what is used loads
+
     asked = settings.learning_by_namespace.get(settings.namespace, LearningRules())
     learning = followed(model, {settings.namespace: asked}).get(settings.namespace)
     # One more than so many batches can hold tells that there are more; the rest is not looked at.
@@ -130,6 +132,8 @@ async def try_learning(
 async def _learnt(
     model: Model, read: Sequence[Sequence[Episode]], learning: LearningRules | None
 ) -> tuple[Learnt, ...]:
+    from engram.agents.extraction import ExtractionAgent  # noqa: PLC0415 - only what is used loads
+
     agent = ExtractionAgent(model)
     answers = [await agent.extract(batch, learning=learning) for batch in read]
     return tuple(Learnt.of(stated) for answer in answers for stated in answer.statements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -209,6 +209,7 @@ class TurnHandlers:
         settings: Limits of what one update carries.
         embedder: Identity of the store's embedder; workers of another store refuse the turns.
         run_url: Where the Temporal UI shows a run.
+        ready: Loads what storing needs in this process: the store is given seconds for it.
     """
 
     def __init__(
@@ -218,7 +219,9 @@ class TurnHandlers:
         settings: Settings,
         embedder: str | None = None,
         run_url: Callable[[str, str | None], str | None] = lambda *_: None,
+        ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._ready = ready
         self._gateway = gateway
         self._run_url = run_url
         self._repository = repository
@@ -242,6 +245,8 @@ class TurnHandlers:
             TooManyRequests: too many sessions of this user run.
         """
         self._running.admit(scope, asked.session_id)
+        if self._ready is not None:
+            await self._ready()
         call = EncodeCall(
             turns=asked.turns,
             extract_facts=asked.extract_facts,

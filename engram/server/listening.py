@@ -1,19 +1,108 @@
-"""Where the HTTP API listens: found out, and said if it cannot be, before anything starts."""
+"""Where the HTTP API listens: found out, and said if it cannot be, before anything starts.
+
+What answers is loaded when somebody connects.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 
-from engram.errors import InvalidSettings, PortInUse
+import structlog
+
+from engram.errors import InvalidSettings, PortInUse, needs_extra
 from engram.ports import Clock
 from engram.server.keys import KeyFile, KeyRing
 from engram.settings import Settings
 from engram.system import system_clock
+
+# --- what answers, loaded when somebody asks
+
+_log = structlog.get_logger("engram.server")
+
+
+@asynccontextmanager
+async def answering_when_asked(
+    listener: socket.socket,
+    answer: Callable[[Any], AbstractAsyncContextManager[object]],
+    *,
+    extra: str,
+    lost: str,
+) -> AsyncIterator[None]:
+    """Answer at a socket while the block runs; what answers is loaded with the first connection.
+
+    Most programs stay alone in their folder, and it would be a quarter of what they start.
+
+    Args:
+        listener: Where others connect.
+        answer: Given the module :mod:`engram.server.run`, answers there.
+        extra: That the packages come with.
+        lost: What the log says if it fails.
+
+    Raises:
+        EmbeddedPartMissing: a package is missing.
+    """
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            with needs_extra(extra):
+                raise ModuleNotFoundError(name=package)
+    leaving = asyncio.Event()
+    serving = asyncio.create_task(_answer_when_asked(listener, answer, lost, leaving))
+    try:
+        yield
+    finally:
+        leaving.set()
+        await serving
+
+
+async def _answer_when_asked(
+    listener: socket.socket,
+    answer: Callable[[Any], AbstractAsyncContextManager[object]],
+    lost: str,
+    leaving: asyncio.Event,
+) -> None:
+    try:
+        if not await _is_asked(listener, leaving):
+            return
+        # In a thread: the loop has a memory to run meanwhile.
+        run = await asyncio.to_thread(import_module, "engram.server.run")
+        async with answer(run):
+            await leaving.wait()
+    except Exception:
+        _log.exception(lost)
+        raise
+
+
+async def _is_asked(listener: socket.socket, leaving: asyncio.Event) -> bool:
+    """Wait until somebody connects; False if the owner leaves before."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(listener, asked.set)
+    try:
+        return await asked_before(asked, leaving)
+    finally:
+        loop.remove_reader(listener)
+
+
+async def asked_before(asked: asyncio.Event, leaving: asyncio.Event) -> bool:
+    """Wait until somebody asks; False if whoever would answer leaves before."""
+    waiting = [asyncio.create_task(event.wait()) for event in (asked, leaving)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+    return asked.is_set()
+
+
+# --- where it listens
 
 # Connections that nobody took yet.
 _WAITING: Final = 128
@@ -44,6 +133,12 @@ def public_listener(settings: Settings, clock: Clock = system_clock) -> Iterator
         )
     with listening_at(host, settings.http_port) as listener:
         yield listener
+
+
+def url_of(settings: Settings) -> str:
+    """The address of the HTTP API."""
+    host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+    return f"http://{host}:{settings.http_port}"
 
 
 def is_loopback(host: str) -> bool:

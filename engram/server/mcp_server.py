@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib.metadata import version
 from inspect import getdoc, signature
-from typing import Any, Final, ParamSpec
+from typing import Any, ParamSpec
 
 import structlog
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
@@ -20,14 +19,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 from pydantic_core import to_json
-from starlette.applications import Starlette
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.types import Scope as AsgiScope
+from starlette.types import ASGIApp
 
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
-from engram.domain.deeds import Actor, Door
 from engram.errors import (
     AccessDenied,
     EngramError,
@@ -39,7 +34,7 @@ from engram.operations.audit import acting
 from engram.operations.memories import MemoryPage
 from engram.operations.refusals import refused
 from engram.server import mcp_tools
-from engram.server.mcp_tools import Answer, Memories, MemoryTools
+from engram.server.mcp_tools import Answer, McpCaller, Memories, MemoryTools, visitor_of
 
 # --- typed errors as a model reads them
 
@@ -247,25 +242,6 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
 
 # --- whoever calls over HTTP: each request has its own memory
 
-_VISITOR_PLACE: Final = "engram.server.visitor"
-
-
-@dataclass(frozen=True, slots=True)
-class McpCaller:
-    """Who calls, as the HTTP door has found out.
-
-    Attributes:
-        memory: Theirs.
-        access: What they may do.
-        session_id: The session that what they have remembered belongs to.
-        actor: What the audit trail calls them.
-    """
-
-    memory: MemoryStore
-    access: Access
-    session_id: str
-    actor: Actor = field(default_factory=lambda: Actor(door=Door.MCP))
-
 
 class Visitors:
     """:class:`Memories` of whoever sends the message that is being served."""
@@ -308,51 +284,18 @@ class Visitors:
         return self._serving.get().session_id
 
 
-def announce(scope: AsgiScope, visitor: McpCaller) -> None:
-    """Note on a request who calls."""
-    scope[_VISITOR_PLACE] = visitor
-
-
-def visitor_of(scope: Mapping[str, Any]) -> McpCaller:
-    """Who calls; a request without a visitor is not served."""
-    visitor = scope.get(_VISITOR_PLACE)
-    if not isinstance(visitor, McpCaller):
-        raise AccessDenied("The request has not been admitted.")
-    return visitor
-
-
 # --- MCP over streamable HTTP, as a part of an ASGI application
-
-PATH = "/mcp"
-
-
-class _Endpoint:
-    """An ASGI application that finds out who calls before MCP sees the request."""
-
-    def __init__(
-        self,
-        visitor_of: Callable[[Scope], McpCaller],
-        handle: ASGIApp,
-    ) -> None:
-        self._visitor_of = visitor_of
-        self._handle = handle
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        announce(scope, self._visitor_of(scope))
-        await self._handle(scope, receive, send)
 
 
 @asynccontextmanager
-async def mounted(app: Starlette, visitor_of: Callable[[Scope], McpCaller]) -> AsyncIterator[None]:
-    """Let ``app`` answer MCP clients at :data:`PATH` while the block runs.
+async def answering() -> AsyncIterator[ASGIApp]:
+    """What answers MCP clients while the block runs.
 
     Requests stand for themselves: no session is kept between them, so a client
     notices nothing when Engram is started anew, and any process can answer it.
-
-    Args:
-        app: Any Starlette or FastAPI application. It admits requests, and checks the
-            host and the page that they come from, before they arrive here.
-        visitor_of: Who sends a request; raises a typed error where that is not known.
+    The application around it admits requests, announces who sends them
+    (:func:`engram.server.mcp_tools.announce`), and checks the host and the page that they
+    come from, before they arrive here.
     """
     visitors = Visitors()
     server = create_server(
@@ -365,10 +308,5 @@ async def mounted(app: Starlette, visitor_of: Callable[[Scope], McpCaller]) -> A
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     manager = server.session_manager
-    route = Route(PATH, endpoint=_Endpoint(visitor_of, manager.handle_request))
-    app.router.routes.append(route)
-    try:
-        async with manager.run():
-            yield
-    finally:
-        app.router.routes.remove(route)
+    async with manager.run():
+        yield manager.handle_request

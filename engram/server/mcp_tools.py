@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
-from typing import Annotated, Literal, Protocol, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 import structlog
@@ -23,6 +32,7 @@ from engram.domain.memories import AnyMemory, Episode, MemoryStatus, RunLink, Se
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
 from engram.errors import (
+    AccessDenied,
     InvalidInput,
     InvalidQuery,
     InvalidTurn,
@@ -38,6 +48,41 @@ from engram.operations.removal import ERASE, FORGET
 from engram.operations.reviews import REVIEW, Review
 from engram.operations.turns import ENCODE, END_SESSION, Receipt
 from engram.recall.results import RecallHit
+
+# --- whoever calls over HTTP: each request has its own memory
+
+_VISITOR_PLACE: Final = "engram.server.visitor"
+
+
+@dataclass(frozen=True, slots=True)
+class McpCaller:
+    """Who calls, as the HTTP door has found out.
+
+    Attributes:
+        memory: Theirs.
+        access: What they may do.
+        session_id: The session that what they have remembered belongs to.
+        actor: What the audit trail calls them.
+    """
+
+    memory: MemoryStore
+    access: Access
+    session_id: str
+    actor: Actor = field(default_factory=lambda: Actor(door=Door.MCP))
+
+
+def announce(request: MutableMapping[str, Any], visitor: McpCaller) -> None:
+    """Note on a request who calls."""
+    request[_VISITOR_PLACE] = visitor
+
+
+def visitor_of(request: Mapping[str, Any]) -> McpCaller:
+    """Who calls; a request without a visitor is not served."""
+    visitor = request.get(_VISITOR_PLACE)
+    if not isinstance(visitor, McpCaller):
+        raise AccessDenied("The request has not been admitted.")
+    return visitor
+
 
 # --- the memory that a server works on, opened anew when the process that had it is gone
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Final
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from engram.client.engine import MemoryEngine
@@ -23,7 +26,8 @@ from engram.errors import InvalidSettings, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
-from engram.server.listening import listening_at, public_listener
+from engram.server.listening import asked_before, listening_at, public_listener, url_of
+from engram.server.mcp_tools import McpCaller, announce
 from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of
 from engram.server.routes import ReadinessCheck
 from engram.settings import Settings
@@ -32,6 +36,7 @@ from engram.system import new_id, system_clock
 # --- MCP beside the API, with the same keys
 
 _log = structlog.get_logger("engram.server")
+MCP_PATH: Final = "/mcp"
 
 
 @asynccontextmanager
@@ -43,11 +48,9 @@ async def mcp_mounted(
     Whose memory a request is about, its key says, or the header ``Engram-User``
     where the key opens many.
     """
-    try:
-        from engram.server import mcp_server  # noqa: PLC0415 - an optional part
-        from engram.server.mcp_server import McpCaller  # noqa: PLC0415 - same
-    except ModuleNotFoundError as error:
-        _log.info("MCP is not served", missing=error.name, extra="mcp")
+    missing = next((name for name in ("mcp", "mcp_types") if find_spec(name) is None), None)
+    if missing is not None:
+        _log.info("MCP is not served", missing=missing, extra="mcp")
         yield None
         return
 
@@ -61,8 +64,53 @@ async def mcp_mounted(
         actor = Actor(door=Door.MCP, key_id=caller.key_id)
         return McpCaller(memory, caller.access or Access.READ, session_id, actor)
 
-    async with mcp_server.mounted(app, visitor_of):
-        yield mcp_server.PATH
+    door = _McpDoor(visitor_of)
+    serving = asyncio.create_task(door.serve())
+    route = Route(MCP_PATH, endpoint=door)
+    app.router.routes.append(route)
+    try:
+        yield MCP_PATH
+    finally:
+        app.router.routes.remove(route)
+        door.leaving.set()
+        await serving
+
+
+class _McpDoor:
+    """Finds out who calls, and loads what answers with the first that is let in.
+
+    Most never speak MCP, and it is a tenth of what a process holds that nobody has asked yet.
+
+    Args:
+        visitor_of: Who sends a request; raises a typed error where that is not known.
+    """
+
+    def __init__(self, visitor_of: Callable[[AsgiScope], McpCaller]) -> None:
+        self._visitor_of = visitor_of
+        self._asked = asyncio.Event()
+        self._answering: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
+        self.leaving = asyncio.Event()
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        announce(scope, self._visitor_of(scope))
+        self._asked.set()
+        answering = await asyncio.shield(self._answering)
+        await answering(scope, receive, send)
+
+    async def serve(self) -> None:
+        """Answer until :attr:`leaving` is set."""
+        if not await asked_before(self._asked, self.leaving):
+            return
+        try:
+            mcp_server = await asyncio.to_thread(import_module, "engram.server.mcp_server")
+            async with mcp_server.answering() as answering:
+                self._answering.set_result(answering)
+                await self.leaving.wait()
+        except Exception as error:
+            _log.exception("MCP is not served")
+            if self._answering.done():
+                raise
+            self._answering.set_exception(error)
 
 
 # --- serving the application inside a running event loop, on a Unix socket or over TCP
@@ -188,8 +236,22 @@ async def serve_publicly(
         if listener is None:
             listener = stack.enter_context(public_listener(settings))
         async with _answering(app, listener, at_once=settings.http_connections):
-            host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
-            yield f"http://{host}:{settings.http_port}"
+            yield url_of(settings)
+
+
+@asynccontextmanager
+async def public_door(
+    engine: MemoryEngine, settings: Settings, listener: socket.socket | None = None
+) -> AsyncIterator[str]:
+    """Answer the HTTP API and MCP over TCP, by key; the URL is yielded.
+
+    Raises:
+        InvalidSettings, PortInUse, KeysUnusable: as :func:`public_listener`.
+    """
+    # In a thread: the caller's loop has a memory to run meanwhile.
+    app = await asyncio.to_thread(public_app, engine, settings)
+    async with mcp_mounted(app, engine, settings), serve_publicly(app, settings, listener) as url:
+        yield url
 
 
 @asynccontextmanager

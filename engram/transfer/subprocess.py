@@ -17,7 +17,7 @@ from typing import Any, Final
 import structlog
 
 from engram.aside import CallFailed, ProcessAside
-from engram.embedding.embedder import make_embedder
+from engram.embedding.offline import NAME, OfflineEmbedder
 from engram.language.extractor import Extractor
 from engram.ports import Embedder
 from engram.settings import Settings
@@ -26,7 +26,6 @@ from engram.transfer.preparing import HerePreparer, PreparedTurns, Preparer, Wor
 _MOST_FAILURES: Final = 3
 _LEAST_CORES: Final = 2
 _NICENESS: Final = 10
-_OFFLINE: Final = "wordllama"
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _WARMING: Final = (Work("Hello.", None, "Hello.", "user", None, _ANY_TIME),)
 _log = structlog.get_logger("engram.transfer")
@@ -112,15 +111,11 @@ def _cores() -> int:
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
-def _names(spec: str) -> str:
-    return make_embedder(spec).identity
-
-
 @asynccontextmanager
 async def preparing(embedder: Embedder, settings: Settings) -> AsyncIterator[Preparer]:
     """A preparer for imports: beside this process where there is a core for it."""
     extractor = Extractor(settings)
-    offline = settings.embedder == _OFFLINE and _names(settings.embedder) == embedder.identity
+    offline = settings.embedder == NAME and OfflineEmbedder().identity == embedder.identity
     here = HerePreparer(embedder if offline else None, extractor)
     if _cores() < _LEAST_CORES:
         yield here
@@ -139,6 +134,8 @@ async def preparing(embedder: Embedder, settings: Settings) -> AsyncIterator[Pre
 
 @cache
 def _preparer(spec: str | None, phone_region: str) -> HerePreparer:
+    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only the other process needs it
+
     return HerePreparer(
         make_embedder(spec) if spec else None, Extractor(Settings.load(phone_region=phone_region))
     )

@@ -26,7 +26,13 @@ from engram.domain.memories import MemoryType
 from engram.embedded import program
 from engram.embedded import server as serving
 from engram.embedded.folder import DataFolder, ServerRecord, find_by_marker, find_process
-from engram.embedded.program import end_leftover, find_temporal, marker
+from engram.embedded.program import (
+    Ports,
+    end_leftover,
+    find_temporal,
+    marker,
+    server_arguments,
+)
 from engram.embedded.server import TemporalDevServer, runtime
 from engram.errors import DataFolderUnusable, EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
@@ -154,6 +160,30 @@ async def test_registers_attributes_on_an_older_folder(
     )
     await server.stop()
     assert "EngramStage" in listed.custom_attributes
+
+
+async def test_tasks_that_wait_in_all_parts_of_a_queue_are_done(
+    folder: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier version spread over four parts is read; a folder without it has one."""
+    assert set(program.ONE_PART) < set(server_arguments(folder, QUIET, Ports(1, None)))
+    with monkeypatch.context() as older:
+        soon = 'history.transferProcessorUpdateAckInterval="1s"'
+        older.setattr(program, "CONFIGURED", ("--dynamic-config-value", soon))
+        older.setattr(program, "ONE_PART", ())
+        server = await TemporalDevServer.start(folder, QUIET)
+        client = await server.connect()
+        for number in range(30):
+            await client.start_workflow(Echo.run, "hello", id=f"w{number}", task_queue="q")
+        # Until the server has noted what it put there, it would put it there again.
+        await asyncio.sleep(3)
+        await server.stop()
+    server = await TemporalDevServer.start(folder, QUIET)
+    client = await server.connect()
+    async with Worker(client, task_queue="q", workflows=[Echo]), asyncio.timeout(PATIENCE):
+        for number in range(30):
+            await client.get_workflow_handle(f"w{number}").result()
+    await server.stop()
 
 
 async def test_serves_its_pages_on_request(folder: DataFolder) -> None:

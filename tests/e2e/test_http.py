@@ -259,7 +259,9 @@ def test_no_key_lies_about(up: Up) -> None:
     headers = {"Authorization": f"Bearer {key}"}
     address = f"{up.url}/v1/namespaces/default/users/ada"
     body = {"query": CONTENT}
-    assert httpx.post(f"{address}/recall", json=body, headers=headers).status_code == 200
+    assert (
+        httpx.post(f"{address}/recall", json=body, headers=headers, timeout=30).status_code == 200
+    )
     assert httpx.get(f"{address}/memories/{key}", headers=headers).status_code == 404
     tail = key.removeprefix("engram_").encode()
     folder = up.home / ".engram"

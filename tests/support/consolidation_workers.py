@@ -24,10 +24,10 @@ from temporalio.worker import (
 )
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivitiesImpl,
     ConsolidationStoreActivitiesImpl,
     DigestActivitiesImpl,
 )
+from engram.activities.models import ConsolidationModelActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent

@@ -14,9 +14,9 @@ from pydantic_ai.models import Model
 from temporalio.testing import ActivityEnvironment
 
 from engram.activities.consolidation import (
-    ConsolidationModelActivitiesImpl,
     ConsolidationStoreActivitiesImpl,
 )
+from engram.activities.models import ConsolidationModelActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import RulesModel

@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from engram.contracts import names
 from engram.embedded.keys import folder_keys
-from engram.embedded.program import CONFIGURED
+from engram.embedded.program import CONFIGURED, ONE_PART
 from engram.settings import Settings
 from engram.temporal.connection import connect_client
 from tests.support.ports import free_port
@@ -34,7 +34,7 @@ def development_server(namespaces: Sequence[str]) -> Iterator[str]:
         [
             *(binary, "server", "start-dev", "--headless", "--ip", "127.0.0.1"),
             *("--port", str(port), "--log-level", "error"),
-            *CONFIGURED,
+            *(*CONFIGURED, *ONE_PART),
             *(part for name in attributes for part in ("--search-attribute", f"{name}=Keyword")),
             *(part for name in namespaces for part in ("--namespace", name)),
         ],

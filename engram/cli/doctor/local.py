@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from engram.agents.models import RULES, make_model
+from engram.agents.models import make_model
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.client.http import AttachedEngine
 from engram.domain.memories import Episode
@@ -25,6 +25,7 @@ from engram.embedded.folder import (
 from engram.embedded.keys import folder_keys
 from engram.embedding.embedder import make_embedder
 from engram.errors import EngramError, PortInUse, SchemaMismatch
+from engram.settings import RULES
 from engram.storage.payload import check_identity
 from engram.storage.trail import AuditTrail
 from engram.system import FileLock, new_secret, system_clock

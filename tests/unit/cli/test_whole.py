@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from engram.cli import exits, output
+from engram.cli import exits
 from engram.cli.admin import SCENARIOS
 from engram.cli.app import for_words, panels
 from engram.cli.passes import KINDS
@@ -316,7 +316,7 @@ def test_where_nothing_can_be_written_is_told(asked: str) -> None:
         check=False,
     )
     assert done.returncode == exits.FAILED
-    assert done.stderr == f"{output.NO_ROOM}\n"
+    assert done.stderr == f"{exits.NO_ROOM}\n"
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

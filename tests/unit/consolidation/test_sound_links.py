@@ -14,7 +14,7 @@ import pytest
 import structlog
 from temporalio.testing import ActivityEnvironment
 
-from engram.activities.consolidation import ConsolidationModelActivitiesImpl
+from engram.activities.models import ConsolidationModelActivitiesImpl
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
 from engram.agents.rules_model import RulesModel
@@ -330,7 +330,7 @@ async def _linked_by_rules(
         )
         with monkeypatch.context() as patched:
             if not together:
-                patched.setattr("engram.activities.consolidation._decides", lambda _: True)
+                patched.setattr("engram.activities.models._decides", lambda _: True)
             environment = ActivityEnvironment()
             limit = timedelta(minutes=5)
             environment.info = replace(environment.info, start_to_close_timeout=limit)

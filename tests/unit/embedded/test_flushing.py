@@ -8,6 +8,7 @@ import gc
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 from weakref import ref
 
@@ -46,6 +47,23 @@ async def test_the_engine_is_flushed_when_nobody_writes_and_else_rarely() -> Non
         await asyncio.wait_for(store.done.wait(), 10)
     busy = "s" * _BUSY_AT_MOST + "F"
     assert store.asked.startswith(busy + busy + "ssss" + "F")
+
+
+def test_what_is_loaded_later_is_left_alone_from_the_next_full_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Modules that come when they are first needed are gone through once, and others never."""
+    try:
+        with full_collections_put_off(every=timedelta()) as collect_if_due:
+            frozen = gc.get_freeze_count()
+            assert collect_if_due()
+            assert gc.get_freeze_count() <= frozen
+            monkeypatch.setitem(sys.modules, "loaded_later", ModuleType("loaded_later"))
+            kept = [[number] for number in range(1000)]
+            assert collect_if_due()
+            assert gc.get_freeze_count() >= frozen + len(kept)
+    finally:
+        gc.unfreeze()
 
 
 def test_full_collections_wait_for_their_time() -> None:

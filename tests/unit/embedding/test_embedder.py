@@ -16,7 +16,7 @@ from pydantic_ai import Embedder as PydanticAIEmbedder
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
 from pydantic_ai.embeddings.result import EmbedInputType
 
-from engram.embedding import local
+from engram.embedding import local, offline
 from engram.embedding.embedder import (
     BATCH_CHARACTERS,
     BATCH_TEXTS,
@@ -108,7 +108,7 @@ def test_wordllama_looks_its_numbers_up_where_they_lie() -> None:
     package = local._import_quietly()  # noqa: SLF001 - what the model itself loads
     folder = Path(package.__file__).parent
     read = package.WordLlama.load(
-        config=local.CONFIG, dim=local.DIMENSIONS, cache_dir=folder, disable_download=True
+        config=offline.CONFIG, dim=offline.DIMENSIONS, cache_dir=folder, disable_download=True
     )
     looked_up = local._load_inference(package).embedding  # noqa: SLF001 - same
     assert looked_up.astype("f4").tobytes() == read.embedding.tobytes()
