@@ -192,7 +192,7 @@ def is_full(memory: DerivedMemory) -> bool:
 
 def link_to(memory: DerivedMemory, target_id: str, kind: LinkKind) -> Link | None:
     """The edge of that kind to the target, if there is one."""
-    return next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+    return next((x for x in memory.links if x.target_id == target_id and x.kind == kind), None)
 
 
 def without_links(memory: DerivedMemory, ends: Callable[[Link], bool]) -> DerivedMemory | None:
