@@ -127,9 +127,14 @@ class Observed:
     @classmethod
     def between(cls, one: DerivedMemory, other: DerivedMemory) -> Observed:
         """A link of these two: it is as old, and as fresh, as what it links."""
-        first = max(one.known_at, other.known_at)
-        told = (one.confidence.last_confirmed, other.confidence.last_confirmed)
-        return cls(first, max(first, *told))
+        seen = cls.after(one.known_at, other)
+        return cls(seen.first, max(seen.last, one.confidence.last_confirmed))
+
+    @classmethod
+    def after(cls, known_at: datetime, other: DerivedMemory) -> Observed:
+        """A link of ``other`` and what became known then, and was not told again since."""
+        first = max(known_at, other.known_at)
+        return cls(first, max(first, other.confidence.last_confirmed))
 
     @classmethod
     def at(cls, moment: datetime) -> Observed:
