@@ -272,13 +272,14 @@ class DigestActivitiesImpl(DigestActivities):
                 done = done.plus(
                     await self._digests.knowledge(composer, memories, episodes, request.policy)
                 )
+            # While what it counts is at hand.
+            learnt, failed = await self._learnt(request, composer)
             if touched.episode_ids or touched.ended:
                 done = done.plus(
                     await self._digests.sessions(
                         composer, touched.episode_ids, touched.ended, request.policy
                     )
                 )
-            learnt, failed = await self._learnt(request, composer)
         _logged("digests rebuilt", done.plus(learnt))
         return DigestStageOutput(**dict(done.plus(learnt)), unlearnt=failed)
 

@@ -14,13 +14,13 @@ from typing import Final
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.exceptions import OutputTokenLimitExceeded
 from pydantic_ai.models import Model
-from pydantic_ai.run import AgentRunResult
+from pydantic_ai.usage import RunUsage
 
 from engram.agents.models import (
+    answer_to,
     answers_for_nothing,
     make_agent,
     model_use,
-    provider_errors,
 )
 from engram.agents.requests import (
     MAX_STATEMENTS,
@@ -29,7 +29,6 @@ from engram.agents.requests import (
     PromiseView,
     StatedKnowledge,
     TurnView,
-    as_prompt,
 )
 from engram.agents.rules_model import reading_aside
 from engram.aside import ProcessAside
@@ -417,7 +416,7 @@ class ExtractionAgent:
         latest = max(turn.timestamp for turn in spoken)
         still_open = tuple(one for one in promised if one.said_at < latest)
         try:
-            result = await self._answered(shown, guidance, heard, learning, still_open)
+            answer, usage = await self._answered(shown, guidance, heard, learning, still_open)
         except ModelRejected as error:
             cut_off = isinstance(error.__cause__, OutputTokenLimitExceeded)
             of_request = error.details.get("refused") == "request" and not cut_off
@@ -425,12 +424,17 @@ class ExtractionAgent:
                 raise
             # Perhaps for the sake of what was said before: these turns are not to pay for it.
             heard = []
-            result = await self._answered(shown, guidance, heard, learning, ())
+            answer, usage = await self._answered(shown, guidance, heard, learning, ())
+
+        def looked_up() -> ExtractOutput:
+            output = read(answer, shown, kind_words(), heard, learning)
+            verbatim = tuple(episode.id for episode in episodes if holds_artifacts(episode))
+            return output.model_copy(update={"verbatim": verbatim})
+
         # Looking each quotation up takes its time, too.
-        output = await asyncio.to_thread(read, result.output, shown, kind_words(), heard, learning)
-        verbatim = await asyncio.to_thread(_with_artifacts, episodes)
-        use = model_use(self._model, version_with(EXTRACTION_VERSION, learning), result.usage)
-        return output.model_copy(update={"use": use, "verbatim": verbatim})
+        output = await asyncio.to_thread(looked_up)
+        use = model_use(self._model, version_with(EXTRACTION_VERSION, learning), usage)
+        return output.model_copy(update={"use": use})
 
     async def _answered(
         self,
@@ -439,7 +443,7 @@ class ExtractionAgent:
         heard: Sequence[Episode],
         learning: LearningRules | None,
         promised: tuple[PromiseView, ...],
-    ) -> AgentRunResult[ExtractionAnswer]:
+    ) -> tuple[ExtractionAnswer, RunUsage]:
         request = ExtractionRequest(
             turns=tuple(_view(a, e) for a, e in shown.items()),
             guidance=tuple(guidance),
@@ -448,9 +452,8 @@ class ExtractionAgent:
             promised=promised,
         )
         own = _OWN_INSTRUCTIONS if learning else None
-        with provider_errors(), reading_aside(self._aside):
-            prompt, asked = as_prompt(request), _Asked(shown)
-            return await self._agent.run(prompt, deps=asked, instructions=own)
+        with reading_aside(self._aside):
+            return await answer_to(request, self._model, self._agent, _Asked(shown), own)
 
     def _view_before(self, alias: str, episode: Episode) -> TurnView:
         """A turn that was read already, cut where it would be paid for by its length again."""
@@ -485,10 +488,6 @@ def with_promises(
         else:
             found.pop(key, None)
     return list(found.values())
-
-
-def _with_artifacts(episodes: Sequence[Episode]) -> tuple[str, ...]:
-    return tuple(episode.id for episode in episodes if holds_artifacts(episode))
 
 
 async def _true_references_only(

@@ -11,17 +11,16 @@ from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 
 from engram.agents.models import (
+    answer_to,
     answers_for_nothing,
     make_agent,
     model_use,
-    provider_errors,
 )
 from engram.agents.requests import (
     LinkingAnswer,
     LinkingRequest,
     LinkProposal,
     MemoryView,
-    as_prompt,
 )
 from engram.consolidation.decisions import Judgement, judged, most_retired
 from engram.contracts.consolidation import LinkOutput
@@ -305,10 +304,9 @@ class LinkingAgent:
         )
         contents = {alias: memory.content for alias, memory in by_alias.items()}
         own = _OWN_INSTRUCTIONS if learning else None
-        with provider_errors():
-            result = await self._agent.run(as_prompt(request), deps=contents, instructions=own)
+        answer, usage = await answer_to(request, self._model, self._agent, contents, own)
         made = link_plan(
-            result.output, by_alias, fresh_ids=fresh_ids, operation=operation, step=self._step
+            answer, by_alias, fresh_ids=fresh_ids, operation=operation, step=self._step
         )
         if made.dropped_references or made.dropped_retirements:
             _log.warning(
@@ -318,7 +316,7 @@ class LinkingAgent:
                 operation=operation,
             )
         version = version_with(LINKING_VERSION, learning)
-        use = model_use(self._model, version, result.usage)
+        use = model_use(self._model, version, usage)
         plan = _found_by(made.plan, version)
         return made.model_copy(update={"use": use, "plan": plan})
 

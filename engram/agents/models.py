@@ -32,7 +32,8 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage
 
-from engram.agents.rules_model import RulesModel
+from engram.agents.requests import ExtractionRequest, LinkingRequest, as_prompt
+from engram.agents.rules_model import RulesModel, answered
 from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.learning import LearningRules
@@ -255,6 +256,42 @@ def make_agent(
     if check is not None:
         agent.output_validator(check)
     return agent
+
+
+async def answer_to(
+    request: ExtractionRequest | LinkingRequest,
+    model: Model,
+    agent: Agent[DepsT, OutputT],
+    deps: DepsT,
+    instructions: str | None = None,
+) -> tuple[OutputT, RunUsage]:
+    """What is answered, and what it took.
+
+    Args:
+        request: Is asked.
+        model: Is asked it. The rules' answers are in the asked form, and would be the same if they
+            were sent back: they are asked themselves, which takes a tenth of what an agent does.
+        agent: Asks any other model.
+        deps: What the agent's check is given.
+        instructions: Beside those of the agent.
+
+    Raises:
+        EngramError: see :func:`provider_errors`.
+    """
+    with provider_errors():
+        if not answers_for_nothing(model):
+            result = await agent.run(as_prompt(request), deps=deps, instructions=instructions)
+            return result.output, result.usage
+        meter, spent = meter_that_is_up(), ModelSpent(model=model.model_id, requests=1)
+        try:
+            answer: Any = await answered(request)
+        except BaseException:
+            spent = spent.model_copy(update={"failed_requests": 1})
+            raise
+        finally:
+            if meter is not None:
+                meter.add(spent)
+        return answer, RunUsage(requests=1)
 
 
 def metered(model: Model) -> Model:

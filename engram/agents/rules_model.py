@@ -43,6 +43,7 @@ from engram.agents.requests import (
     PromiseView,
     StatedKnowledge,
     TurnView,
+    as_prompt,
     read_prompt,
 )
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
@@ -117,7 +118,7 @@ _log = structlog.get_logger("engram.agents")
 
 
 def _proposed(**said: Any) -> StatedKnowledge:
-    """A statement that is not checked here, but by :func:`_fits`.
+    """A statement that is not checked here, but by :func:`_fitting`.
 
     What one turn makes too long for a statement ends that statement, and not the batch.
     """
@@ -341,7 +342,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
-    fitting = [one for one in found if _fits(one)]
+    fitting = [fit for one in found if (fit := _fitting(one)) is not None]
     kept_ones = fitting[:MAX_STATEMENTS]
     reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
     if dropped := len(found) - len(fitting):
@@ -350,12 +351,12 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
 
 
-def _fits(stated: StatedKnowledge) -> bool:
+def _fitting(stated: StatedKnowledge) -> StatedKnowledge | None:
+    """The statement as it is read out of an answer; None where it is too long for one."""
     try:
-        StatedKnowledge.model_validate(stated.model_dump())
+        return StatedKnowledge.model_validate(stated.model_dump())
     except ValidationError:
-        return False
-    return True
+        return None
 
 
 def _in_own_words(turn: TurnView) -> TurnView:
@@ -811,12 +812,19 @@ def reading_aside(aside: ProcessAside | None) -> Iterator[None]:
         _ASIDE.reset(before)
 
 
-async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
-    """The answer, wherever it is worked out.
+async def answered(request: ExtractionRequest | LinkingRequest) -> ExtractionAnswer | LinkingAnswer:
+    """The answer of the rules, without an agent that asks them for it.
 
     Raises:
         ModelRejected: the rules gave up on it, and would again; less of it may do.
     """
+    return await _answered(as_prompt(request), request)
+
+
+async def _answered(
+    prompt: str, request: ExtractionRequest | LinkingRequest | None = None
+) -> ExtractionAnswer | LinkingAnswer:
+    """The answer, wherever it is worked out; ``request``: what stands in the prompt, if known."""
     aside = _ASIDE.get()
     if not load.cache_info().currsize:
         # Compiling takes seconds, once in the life of a process.
@@ -824,7 +832,7 @@ async def _answered(prompt: str) -> ExtractionAnswer | LinkingAnswer:
     try:
         # Twenty short turns take fifty milliseconds: not while others wait.
         if aside is None or len(prompt) <= _READ_IN_A_THREAD:
-            return await asyncio.to_thread(_answer, prompt)
+            return await asyncio.to_thread(_answer, prompt if request is None else request)
         found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
     except UnexpectedModelBehavior:
         raise
@@ -855,9 +863,11 @@ def load() -> None:
     extract(ExtractionRequest(turns=(turn,)))
 
 
-def _answer(prompt: str) -> ExtractionAnswer | LinkingAnswer:
+def _answer(
+    asked: str | ExtractionRequest | LinkingRequest,
+) -> ExtractionAnswer | LinkingAnswer:
     try:
-        request = read_prompt(prompt)
+        request = read_prompt(asked) if isinstance(asked, str) else asked
     except ValidationError as error:
         raise UnexpectedModelBehavior("The rules cannot read this request.") from error
     match request:

@@ -436,7 +436,7 @@ class BoxWriter:
             traces.add(known)
         turns = {turn.id for box in boxes for turn in box.turns}
         derived = await self._derived(scope, turns)
-        drafts = [_with_members(composer, draft, derived) for draft in drafts]
+        drafts = [_with_members(draft, derived) for draft in drafts]
         written = (await self.store.put(composer, drafts, ())).written if drafts else ()
         there |= {memory.detail.keys[0]: memory for memory in written if memory.detail}
         stored = [there[key] for key in keys if key in there]
@@ -576,11 +576,11 @@ def _membership(member: str, box: str) -> LinkGraph:
     )
 
 
-def _with_members(composer: Composer, draft: Draft, derived: Sequence[DerivedMemory]) -> Draft:
+def _with_members(draft: Draft, derived: Sequence[DerivedMemory]) -> Draft:
     """A box that leads to what was derived from its turns, as far as there is room for it."""
-    box = composer.memory(draft, 0, ())
     members = _members(derived, frozenset(draft.sources))
-    seen = [(m, Observed.between(box, m)) for m in members if not (is_full(m) or m.is_test)]
+    found = draft.known_at
+    seen = [(m, Observed.after(found, m)) for m in members if not (is_full(m) or m.is_test)]
     links = tuple(
         Link(
             target_id=member.id,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.described import describe
-from engram.domain.values import StoredValue
+from engram.domain.values import Moment, StoredValue
 
 
 class ExtractionMethod(StrEnum):
@@ -117,7 +117,7 @@ class Confidence(StoredValue):
     method: ExtractionMethod
     extraction: float = Field(ge=0, le=1)
     supporting_episodes: int = Field(default=1, ge=1)
-    last_confirmed: datetime
+    last_confirmed: Moment
     contradictions: int = Field(default=0, ge=0)
     verification: Verification = Verification.UNCHECKED
     seed: float = Field(default=SEED_FRESH, ge=0, le=1)

@@ -5,13 +5,12 @@ Imported by ``engram.domain.memories``; imports nothing of it.
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from engram.domain.values import StoredValue
+from engram.domain.values import Moment, StoredValue
 
 # --- guidance from what became of earlier memories. Conservative: it only ever warns
 
@@ -182,8 +181,8 @@ class BoxDetail(_Detail):
 
     about: Literal["box"] = "box"
     session_id: str | None
-    opened: datetime
-    last: datetime
+    opened: Moment
+    last: Moment
     sealed: SealReason
     topic: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from engram.domain.confidence import Confidence
 from engram.domain.digests import Detail
 from engram.domain.personal_data import PersonalKind
 from engram.domain.scope import Scope
-from engram.domain.values import StoredValue
+from engram.domain.values import Moment, StoredValue
 
 # --- the states a memory can be in, and the vital facts that its fading is computed from
 
@@ -106,12 +106,12 @@ class Vitals(StoredValue):
     """
 
     energy: float | None = Field(default=None, ge=0)
-    energy_at: datetime | None = None
+    energy_at: Moment | None = None
     peak_energy: float | None = Field(default=None, ge=0)
     tier: Tier | None = None
     promotion_attempts: int = Field(default=0, ge=0)
-    last_decay: datetime | None = None
-    last_promotion: datetime | None = None
+    last_decay: Moment | None = None
+    last_promotion: Moment | None = None
     promoted_from: str | None = None
     instance_id: str | None = None
     flushes: tuple[str, ...] = ()
@@ -262,8 +262,8 @@ class Link(StoredValue):
     target_id: str
     kind: LinkKind = LinkKind.RELATED
     confidence: float = Field(default=1.0, ge=0, le=1)
-    first_seen: datetime
-    last_seen: datetime
+    first_seen: Moment
+    last_seen: Moment
     instructions_version: str | None = None
 
 
@@ -294,8 +294,8 @@ class Telling(StoredValue):
         sequence: Of the latest turn, within its session.
     """
 
-    event_at: datetime
-    known_at: datetime
+    event_at: Moment
+    known_at: Moment
     begins: bool = False
     episode_ids: tuple[str, ...] = Field(min_length=1)
     session_id: str | None = None
@@ -338,18 +338,18 @@ class Memory(StoredValue):
     user_id: str
     content: str
     status: MemoryStatus = MemoryStatus.ACTIVE
-    known_at: datetime
-    created_at: datetime
-    superseded_known_at: datetime | None = None
+    known_at: Moment
+    created_at: Moment
+    superseded_known_at: Moment | None = None
     session_id: str | None = None
     importance: float = Field(default=DEFAULT_IMPORTANCE, ge=0, le=1)
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     summary: str | None = None
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
     is_test: bool = False
     access_count: int = Field(default=0, ge=0)
-    last_accessed_at: datetime | None = None
+    last_accessed_at: Moment | None = None
     revision: int = Field(default=0, ge=0)
     write_id: str = ""
     operation_ids: tuple[str, ...] = ()
@@ -358,9 +358,9 @@ class Memory(StoredValue):
     policy_class: PolicyClass | None = None
     placement: Placement | None = None
     vitals: Vitals | None = None
-    archived_at: datetime | None = None
-    expired_at: datetime | None = None
-    review_at: datetime | None = None
+    archived_at: Moment | None = None
+    expired_at: Moment | None = None
+    review_at: Moment | None = None
     policy_fingerprint: str | None = None
 
     _unknown: Mapping[str, Any] = PrivateAttr(default_factory=dict)
@@ -405,8 +405,8 @@ class Unread(StoredValue):
     rules: str | None = None
     refusals: int = Field(default=0, ge=0)
     because: str | None = None
-    at: datetime | None = None
-    until: datetime | None = None
+    at: Moment | None = None
+    until: Moment | None = None
 
     def left_out(self, now: datetime) -> bool:
         """Whether consolidations that nobody asked for leave the turn out for now."""
@@ -424,10 +424,10 @@ class Episode(Memory):
     type: Literal[MemoryType.EPISODIC] = MemoryType.EPISODIC
     role: str
     speaker: str | None = None
-    timestamp: datetime
+    timestamp: Moment
     message_id: str
     sequence: int = Field(default=0, ge=0)
-    consolidated_at: datetime | None = None
+    consolidated_at: Moment | None = None
     unread: Unread | None = None
     personal_data: tuple[PersonalKind, ...] = ()
 
@@ -461,16 +461,16 @@ class DerivedMemory(Memory):
     source_episode_ids: tuple[str, ...] = Field(min_length=1)
     folded_sources: str = ""
     occasions: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    event_at: datetime
-    derived_at: datetime
+    event_at: Moment
+    derived_at: Moment
     confidence: Confidence
     identity: str
     generation: int = Field(default=0, ge=0)
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
     superseded_by: str | None = None
     supersedes: tuple[str, ...] = ()
-    refuted_at: datetime | None = None
+    refuted_at: Moment | None = None
     links: tuple[Link, ...] = ()
 
     @property
@@ -495,7 +495,7 @@ class Fact(DerivedMemory):
     value: str
     evidence: str
     slot: Slot | None = None
-    told_at: datetime | None = None
+    told_at: Moment | None = None
 
 
 class SemanticMemory(DerivedMemory):
@@ -524,7 +524,7 @@ class SemanticMemory(DerivedMemory):
     settled_with: tuple[str, ...] = ()
     duplicate_of: str | None = None
     resolution: Resolution | None = None
-    resolved_at: datetime | None = None
+    resolved_at: Moment | None = None
     slot: Slot | None = None
     tellings: tuple[Telling, ...] = ()
     entities: tuple[str, ...] = ()

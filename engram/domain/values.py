@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+# "2024-05-01T10:00:00.000000Z", as times stand in the store, and in messages where it is no whole
+# second.
+_SPELLED_OUT: Final = 27
+
+
+def _in_one_zone(said: object) -> object:
+    if type(said) is str and len(said) == _SPELLED_OUT and said[-1] == "Z":
+        try:
+            return datetime.fromisoformat(said)
+        except ValueError:
+            pass
+    return said
+
+
+Moment: TypeAlias = Annotated[datetime, BeforeValidator(_in_one_zone)]
+"""A time. All that are read from the store share one zone: to compare two takes a tenth of what
+it takes where each has its own, as Pydantic reads them, and none has an object beside it."""
 
 
 class StoredValue(BaseModel):

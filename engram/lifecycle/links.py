@@ -127,9 +127,14 @@ class Observed:
     @classmethod
     def between(cls, one: DerivedMemory, other: DerivedMemory) -> Observed:
         """A link of these two: it is as old, and as fresh, as what it links."""
-        first = max(one.known_at, other.known_at)
-        told = (one.confidence.last_confirmed, other.confidence.last_confirmed)
-        return cls(first, max(first, *told))
+        seen = cls.after(one.known_at, other)
+        return cls(seen.first, max(seen.last, one.confidence.last_confirmed))
+
+    @classmethod
+    def after(cls, known_at: datetime, other: DerivedMemory) -> Observed:
+        """A link of ``other`` and what became known then, and was not told again since."""
+        first = max(known_at, other.known_at)
+        return cls(first, max(first, other.confidence.last_confirmed))
 
     @classmethod
     def at(cls, moment: datetime) -> Observed:
@@ -192,7 +197,7 @@ def is_full(memory: DerivedMemory) -> bool:
 
 def link_to(memory: DerivedMemory, target_id: str, kind: LinkKind) -> Link | None:
     """The edge of that kind to the target, if there is one."""
-    return next((x for x in memory.links if (x.target_id, x.kind) == (target_id, kind)), None)
+    return next((x for x in memory.links if x.target_id == target_id and x.kind == kind), None)
 
 
 def without_links(memory: DerivedMemory, ends: Callable[[Link], bool]) -> DerivedMemory | None:

@@ -27,6 +27,7 @@ from engram.agents.linking import LINKING_VERSION, LinkingAgent
 from engram.agents.models import as_engram_error, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.agents.rules_model import RulesModel
+from engram.contracts.messages import metering
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
 from engram.domain.slots import by_role
@@ -304,7 +305,7 @@ async def test_references_that_nothing_resolves_are_sent_back_then_dropped_and_c
 async def test_the_rules_answer_through_the_same_agents(
     make: Callable[[RulesModel], ExtractionAgent | LinkingAgent],
 ) -> None:
-    """Offline and with an LLM the path is the same."""
+    """Offline what is asked and answered is read as with an LLM."""
     agent = make(RulesModel())
     if isinstance(agent, ExtractionAgent):
         turn = said(1).model_copy(update={"content": "I live in Lisbon.", "speaker": "Ada"})
@@ -317,6 +318,23 @@ async def test_the_rules_answer_through_the_same_agents(
         named = [m.model_copy(update={"entities": ("Tea House",)}) for m in (first, second)]
         linked_up = await agent.link(named, fresh_ids={first.id}, operation="op")
         assert len(linked_up.plan.links()) == 1
+
+
+class AskedByAnAgent(RulesModel):
+    """The rules, as a model of which nobody knows that asking it again costs nothing."""
+
+
+async def test_rules_answer_alike_with_and_without_an_agent() -> None:
+    """Asked themselves, they give what an agent around them gives, and count as one request."""
+    words = "I moved to Lisbon on 3 May 2024, and I like tea. My sister Ann works at Fabrik."
+    turns = [said(1).model_copy(update={"content": words}), said(2)]
+    with metering() as beside:
+        asked = await ExtractionAgent(AskedByAnAgent()).extract(turns)
+    with metering() as meter:
+        output = await ExtractionAgent(RulesModel()).extract(turns)
+    assert len(output.statements) > 2
+    assert output == asked
+    assert meter.spent == beside.spent
 
 
 def test_a_link_found_again_is_not_a_second_link() -> None:

