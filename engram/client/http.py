@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from engram.client.unix import UnixClient, UnixResponse
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
@@ -48,7 +48,7 @@ class HttpTransport:
         silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient, silence: str = _ENDED_HINT) -> None:
+    def __init__(self, client: httpx.AsyncClient | UnixClient, silence: str = _ENDED_HINT) -> None:
         self._client = client
         self._silence = silence
 
@@ -87,7 +87,7 @@ class HttpTransport:
         path: str,
         query: Mapping[str, Any] | None,
         body: str | None,
-    ) -> httpx.Response:
+    ) -> httpx.Response | UnixResponse:
         if self._client.is_closed:
             raise MemoryClosed("This memory store is closed.")
         headers = {DOOR_HEADER: who_acts().door.value}
@@ -111,7 +111,7 @@ class HttpTransport:
         await self._client.aclose()
 
 
-def _problem(response: httpx.Response) -> EngramError:
+def _problem(response: httpx.Response | UnixResponse) -> EngramError:
     try:
         found: Any = response.json()
     except ValueError:
@@ -134,9 +134,8 @@ _log = structlog.get_logger("engram.client")
 
 # Answers have no limit of time: an outage behind the owner delays an acknowledgement,
 # and consolidation takes what it takes.
-PATIENT = httpx.Timeout(None, connect=5.0)
-# A socket speaks no TLS: loading the authorities took a third of the time to attach.
-_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_PATIENCE_TO_CONNECT = 5.0
+PATIENT = httpx.Timeout(None, connect=_PATIENCE_TO_CONNECT)
 _MEMORY_ID = re.compile(r"[A-Za-z0-9-]{1,128}\Z")
 
 _HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
@@ -150,19 +149,14 @@ class AttachedEngine:
         silence: What to do when nobody answers.
     """
 
-    def __init__(self, client: httpx.AsyncClient, silence: str | None = None) -> None:
+    def __init__(self, client: httpx.AsyncClient | UnixClient, silence: str | None = None) -> None:
         self._wire = HttpTransport(client) if silence is None else HttpTransport(client, silence)
         self._health: Mapping[str, Any] = {}
 
     @classmethod
     def over_socket(cls, path: Path) -> AttachedEngine:
         """Through a Unix socket."""
-        transport = httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_AUTHORITIES)
-        return cls(
-            httpx.AsyncClient(
-                base_url="http://engram", transport=transport, timeout=PATIENT, trust_env=False
-            )
-        )
+        return cls(UnixClient(path, _PATIENCE_TO_CONNECT))
 
     async def answers_within(self, patience: float) -> bool:
         """Whether the other side answers in so many seconds; if not, this engine is closed."""
