@@ -155,7 +155,7 @@ class AskedQuestion:
 
         Without links, and with no conclusions to follow.
         """
-        scored = score(self.found, self.analysis, settings.recall_weights)
+        scored = score(self.found, self.analysis, settings.recall_weights, explained=False)
         factors = settings.recall_factors
         found = weighted(scored, self.now, settings.lifecycle_rules, factors)
         stride = stretch_of(DEPTH)

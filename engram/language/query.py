@@ -20,7 +20,7 @@ from engram.language.text import (
     plain,
     split_sentences,
     stem,
-    terms_of,
+    topic_stems,
 )
 from engram.language.vocabulary import words_of_change
 
@@ -412,7 +412,7 @@ def matter_of(text: str) -> frozenset[str]:
     """The stems of a text's content words; none where it is more than one sentence."""
     pieces = split_sentences(text)
     next(pieces, None)
-    return frozenset() if next(pieces, None) is not None else frozenset(terms_of(text))
+    return frozenset() if next(pieces, None) is not None else topic_stems(text)
 
 
 @kept(4096)

@@ -431,6 +431,12 @@ def terms_of(text: str) -> Counter[str]:
     return found
 
 
+def topic_stems(text: str) -> frozenset[str]:
+    """The stems of its content words, however often each occurs."""
+    words = map(_bare, _TOPIC_WORDS.findall(plain(text.casefold(), dashes=False)))
+    return frozenset(stem(word) for word in words if _tells(word))
+
+
 def _bare(word: str) -> str:
     return _CONTRACTED.sub("", word)
 

@@ -116,7 +116,8 @@ def later(moment: datetime, *, days: float) -> datetime | None:
 
 def days_between(then: datetime, now: datetime) -> float:
     """Days from ``then`` to ``now``; 0 if it is still to come."""
-    return max((now - then).total_seconds(), 0.0) / _DAY_SECONDS
+    seconds = (now - then).total_seconds()
+    return seconds / _DAY_SECONDS if seconds > 0.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

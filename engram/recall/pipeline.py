@@ -171,7 +171,8 @@ class Recaller:
 
     async def _select(self, question: PreparedQuery, pool: Pool) -> list[Ranked]:
         """The answers among the candidates, looked at from the best down until there are enough."""
-        scored = score(pool.found, question.analysis, self._settings.recall_weights)
+        weights, explained = self._settings.recall_weights, question.request.explain
+        scored = score(pool.found, question.analysis, weights, explained=explained)
         moment = question.visibility.moment
         factors, context = self._settings.recall_factors, question.request.context
         passing = weighted(scored, moment, self._rules, factors, context)

@@ -85,8 +85,7 @@ def _has_more(reply: Episode, turn: Episode, analysis: Analysis) -> bool:
 
 def _answer_first(question: Ranked, answer: Ranked) -> tuple[Ranked, Ranked]:
     """Both, the answer with what the question matches by its words where that is more."""
-    asking = sum(part.contribution for part in question.parts if part.name == "asking")
-    whole = question.score - asking
+    whole = question.score - question.asking
     best = max(answer.score, whole)
     behind = min(question.score, best * JUST_BELOW)
     return question.moved_to(behind, "answered"), answer.moved_to(best, "answers")

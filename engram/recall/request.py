@@ -447,7 +447,7 @@ def _check_limit(limit: object, most: int) -> None:
 def where(request: RecallRequest, visibility: Visibility, memory_type: MemoryType) -> Filter:
     """All conditions of a request on one type."""
     forms: Sequence[Condition] = ()
-    if set(request.answering_forms) != set(MemoryForm):
+    if memory_type is MemoryType.SEMANTIC and set(request.answering_forms) != set(MemoryForm):
         forms = narrowed(memory_type, forms=tuple(form.value for form in request.answering_forms))
     return (*visible(visibility, memory_type), *forms, *asked_for(request, memory_type))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -146,7 +147,7 @@ class RecallHit(_ResultPart):
 
 
 class Part(NamedTuple):
-    """A part of a score that nobody has asked about yet: a recall makes a hundred and shows few.
+    """A part of a score before it is shown: a recall makes a hundred and shows few.
 
     Attributes:
         name: What was looked at.
@@ -180,11 +181,13 @@ class Ranked(NamedTuple):
     """A memory with its score and what the score is made of; never changed, only replaced.
 
     Attributes:
-        parts: Their contributions sum up to the score.
+        parts: Their contributions sum up to the score; none where nobody asks for them.
         links: The steps by which it was reached, from an answer on.
         negated_by: Negations that speak against it.
         disputed: Whether something speaks against it that nothing settles; of a turn, whether
             what it said was refuted.
+        asking: What it takes from the score that it is a question; 0 or less.
+        explained: Whether parts are kept.
     """
 
     memory: AnyMemory
@@ -193,6 +196,8 @@ class Ranked(NamedTuple):
     links: tuple[ExplainedLink, ...] = ()
     negated_by: tuple[str, ...] = ()
     disputed: bool = False
+    asking: float = 0.0
+    explained: bool = True
 
     @property
     def is_derived(self) -> bool:
@@ -203,14 +208,23 @@ class Ranked(NamedTuple):
         """The same with another score; the difference becomes a part of this name."""
         if score == self.score:
             return self
-        part = change(name, score - self.score, raw)
-        return self._replace(score=score, parts=(*self.parts, part))
+        parts = self.parts
+        if self.explained:
+            parts = (*parts, change(name, score - self.score, raw))
+        return self._replace(score=score, parts=parts)
 
     def times(self, factor: float, name: str) -> Ranked:
         """The same with its score multiplied."""
         return self.moved_to(min(1.0, self.score * factor), name, factor)
 
 
+_SCORE = itemgetter(Ranked._fields.index("score"))
+
+
 def by_score(found: list[Ranked]) -> list[Ranked]:
     """Best first, ties by id."""
-    return sorted(found, key=lambda one: (-one.score, one.memory.id))
+    ordered = sorted(found, key=_SCORE, reverse=True)
+    if len({*map(_SCORE, ordered)}) < len(ordered):
+        # There are ties, which is rare, and to look for them costs a tenth of what ids cost.
+        ordered.sort(key=lambda one: (-one.score, one.memory.id))
+    return ordered

@@ -69,9 +69,20 @@ _TOLD_FOR_AT_LEAST = timedelta(weeks=1)
 
 
 def score(
-    found: Sequence[FoundMemory], analysis: Analysis, weights: RankingWeights
+    found: Sequence[FoundMemory],
+    analysis: Analysis,
+    weights: RankingWeights,
+    *,
+    explained: bool = True,
 ) -> list[Ranked]:
-    """Every candidate with its score and the parts it is made of, best first, ties by id."""
+    """Every candidate with its score, best first, ties by id.
+
+    Args:
+        found: The candidates.
+        analysis: Of the question.
+        weights: Of the parts.
+        explained: Whether the parts are kept: a recall makes a hundred, and mostly nobody asks.
+    """
     memories = [one.memory for one in found]
     asks = {place: one for place, one in enumerate(memories) if _is_question(one)}
     # The question itself, asked before: it is like itself, which says nothing.
@@ -91,7 +102,13 @@ def score(
     asking = _telling(silent, len(memories))
     return by_score(
         [
-            _scored(one, analysis, shares, around.get(place), cue.get(place), asking.get(place))
+            _scored(
+                one,
+                analysis,
+                shares,
+                (around.get(place), cue.get(place), asking.get(place)),
+                explained=explained,
+            )
             for place, one in enumerate(found)
         ]
     )
@@ -101,30 +118,33 @@ def _scored(
     one: FoundMemory,
     analysis: Analysis,
     shares: _Shares,
-    beside: float | None,
-    cue: float | None,
-    asking: float | None,
+    telling: tuple[float | None, float | None, float | None],
+    *,
+    explained: bool,
 ) -> Ranked:
-    memory, sides = one.memory, one.sides
-    match = sides.match
-    parts = [
-        Part("sparse", sides.words, shares.sparse, match.sparse),
-        Part("dense", sides.near, shares.dense, match.dense),
+    memory, (match, near, words) = one.memory, one.sides
+    beside, cue, asking = telling
+    # As the fields of Part.
+    parts: list[tuple[str, float, float, float | None]] = [
+        ("sparse", words, shares.sparse, match.sparse),
+        ("dense", near, shares.dense, match.dense),
     ]
     if beside is not None:
-        parts.append(Part("around", beside, shares.around))
+        parts.append(("around", beside, shares.around, None))
     if _is_subject(memory, analysis.subjects):
-        parts.append(Part("subject", 1.0, shares.subject))
+        parts.append(("subject", 1.0, shares.subject, None))
     if analysis.advice and _is_of_use(memory):
-        parts.append(Part("advice", 1.0, shares.advice))
+        parts.append(("advice", 1.0, shares.advice, None))
     if cue is not None:
-        parts.append(Part("cue", cue, shares.cue))
+        parts.append(("cue", cue, shares.cue, None))
     if analysis.period is not None and (then := _of_that_time(memory, analysis.period)):
-        parts.append(Part("period", then, shares.period))
+        parts.append(("period", then, shares.period, None))
     if asking is not None:
-        parts.append(Part("asking", asking, -shares.asking))
-    whole = sum([part.value * part.weight for part in parts])
-    ranked = Ranked(memory=memory, score=whole, parts=tuple(parts))
+        parts.append(("asking", asking, -shares.asking, None))
+    whole = sum([value * weight for _, value, weight, _ in parts])
+    told = tuple(map(Part._make, parts)) if explained else ()
+    less = 0.0 if asking is None else asking * -shares.asking
+    ranked = Ranked(memory, whole, told, asking=less, explained=explained)
     return ranked if whole >= 0.0 else ranked.moved_to(0.0, "floor")
 
 
@@ -298,14 +318,23 @@ def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
 def _weighted(
     one: Ranked, now: datetime, policy: DecayPolicy, rules: LifecycleRules, factors: RankingFactors
 ) -> Ranked:
-    memory, whole, parts = one.memory, one.score, list(one.parts)
+    memory, whole, parts = one.memory, one.score, one.parts
     for name, factor in _factors(memory, now, policy, rules, factors):
         if factor == 1.0:
             continue
         after = min(1.0, whole * factor)
-        parts.append(change(name, after - whole, factor))
+        if one.explained:
+            parts = (*parts, change(name, after - whole, factor))
         whole = after
-    return Ranked(memory, whole, tuple(parts), one.links, one.negated_by)
+    return Ranked(
+        memory,
+        whole,
+        parts,
+        one.links,
+        one.negated_by,
+        asking=one.asking,
+        explained=one.explained,
+    )
 
 
 def _factors(

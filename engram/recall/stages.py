@@ -43,7 +43,7 @@ from engram.language.query import (
     matter_of,
     tells_of_a_change,
 )
-from engram.language.text import bare_stems, terms_of
+from engram.language.text import bare_stems, topic_stems
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
@@ -337,7 +337,8 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
         for then in range(first + 1, len(told)):
             new, later = told[then]
             if (
-                later.renews(said)
+                later.known_at > said.known_at
+                and later.voice == said.voice
                 and _alike(later.words, said.words)
                 and not asks_only_of(query, said.content, later.content)
             ):
@@ -368,7 +369,7 @@ def _changes_first(found: list[Ranked], query: str, analysis: Analysis) -> list[
     ]
     if not any(told[1:]):
         return found
-    asked = frozenset(terms_of(query))
+    asked = topic_stems(query)
     said = [_statement(one.memory) for one in found]
     about = [
         asked & matter_of(one.memory.content) if stated else frozenset()
@@ -402,7 +403,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     if here < _ALIKE * there or there < _ALIKE * here:
         return False  # However many they share.
     common = len(one & other)
-    return common > 0 and common >= _ALIKE * (len(one) + len(other) - common)
+    return common > 0 and common >= _ALIKE * (here + there - common)
 
 
 class _Statement(NamedTuple):
@@ -470,12 +471,10 @@ class Outdated:
         turns = [one.memory.id for one in found if isinstance(one.memory, Episode)]
         if not turns or question.request.valid_at is not None:
             return list(found)
-        if not await self._may_be_outdated(question.scope, turns):
+        turns = await self._suspected(question.scope, turns)
+        if not turns:
             return list(found)
-        replaced = await self._drawn_from(question, turns, replaced=True)
-        suspects = {turn for one in replaced for turn in one.source_episode_ids}
-        turns = [turn for turn in turns if turn in suspects]
-        drawn = await self._drawn_from(question, turns, replaced=False)
+        drawn = await self._drawn_from(question.scope, turns)
         by_turn = _conclusions_of(turns, drawn, question)
         stale = {turn: old for turn, told in by_turn.items() if (old := _stale(told, question))}
         if not stale:
@@ -487,17 +486,20 @@ class Outdated:
         factors = {turn: 1.0 if turn in partly else self.factor for turn in stale}
         return _reordered(found, stale, standing, passes, factors)
 
-    async def _may_be_outdated(self, scope: Scope, turns: Sequence[str]) -> bool:
-        """Whether something may have been concluded from the turns that was replaced since."""
+    async def _suspected(self, scope: Scope, turns: Sequence[str]) -> list[str]:
+        """Those of the turns from which something was concluded that was replaced since."""
         suspects = await self._suspects.of(scope, self.repository.replacements(scope))
-        if suspects is not None:
-            return not suspects.isdisjoint(turns)
-        # The store counts sooner than it lists, and most turns have nothing replaced.
-        where = _drawn_from(turns, replaced=True)
-        for kind in _CONCLUDED:
-            if await self.repository.count(scope, kind, where):
-                return True
-        return False
+        if suspects is None:
+            # The store counts sooner than it lists, and most turns have nothing replaced.
+            where = _drawn_from(turns, replaced=True)
+            for kind in _CONCLUDED:
+                if await self.repository.count(scope, kind, where):
+                    break
+            else:
+                return []
+            replaced = await self._drawn_from(scope, turns, replaced=True)
+            suspects = frozenset(turn for one in replaced for turn in one.source_episode_ids)
+        return [turn for turn in turns if turn in suspects]
 
     async def _read_suspects(self, scope: Scope) -> frozenset[str] | None:
         """All turns of a user from which something replaced was concluded, where that is little."""
@@ -511,13 +513,13 @@ class Outdated:
         return frozenset(turns)
 
     async def _drawn_from(
-        self, question: PreparedQuery, turns: Sequence[str], *, replaced: bool
+        self, scope: Scope, turns: Sequence[str], *, replaced: bool = False
     ) -> list[_Conclusion]:
         """What was concluded from the turns; only what was replaced since, or everything."""
         found: list[_Conclusion] = []
         for kind in _CONCLUDED:
             page = await self.repository.scroll(
-                question.scope,
+                scope,
                 kind,
                 where=_drawn_from(turns, replaced=replaced),
                 descending=True,

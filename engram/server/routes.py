@@ -19,7 +19,6 @@ from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
 from engram.domain.access import Access
-from engram.domain.deeds import Actor
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
     AccessDenied,
@@ -122,34 +121,16 @@ MemoryId = Annotated[
 ]
 
 
+async def _session(session_id: SessionName) -> str:
+    return check_identifier(session_id, "session id")
+
+
 async def _engine(request: Request) -> MemoryEngine:
     provider: EngineProvider = request.app.state.engine_provider
     return provider()
 
 
-async def _scope(namespace: NamespaceName, user_id: UserName) -> Scope:
-    return Scope.of(namespace, user_id)
-
-
-async def _session(session_id: SessionName) -> str:
-    return check_identifier(session_id, "session id")
-
-
 Engine = Annotated[MemoryEngine, Depends(_engine)]
-Whose = Annotated[Scope, Depends(_scope)]
-
-
-async def _asker(request: Request) -> Actor:
-    return actor_of(request.scope)
-
-
-async def _intake(request: Request, scope: Whose) -> Intake:
-    state = request.app.state
-    return Intake(state.settings, state.clock, state.new_id, scope.namespace)
-
-
-Asker = Annotated[Actor, Depends(_asker)]
-Measures = Annotated[Intake, Depends(_intake)]
 # mypy takes no type that is made while the program runs.
 _ANNOTATED: Any = Annotated
 # What the names in an address stand for.
@@ -185,22 +166,8 @@ def _routes() -> tuple[BaseRoute, ...]:
             tags=[operation.http.tag],
             response_model=operation.answer,
             openapi_extra=takes(operation.access, operator_only=operation.operator_only),
-            dependencies=[Depends(_no_more_than(operation))],
         )
     return tuple(router.routes)
-
-
-def _no_more_than(operation: Operation[Any, Any]) -> Callable[[Request], None]:
-    """Refuses query parameters that mean nothing: a misspelt filter would leave nothing out."""
-
-    def check(request: Request) -> None:
-        if not request.query_params.keys() <= set(operation.queried):
-            raise InvalidQuery(
-                "A parameter in the address means nothing here.",
-                allowed=", ".join(operation.queried) or "none",
-            )
-
-    return check
 
 
 def address_of(operation: Operation[Any, Any]) -> str:
@@ -209,16 +176,29 @@ def address_of(operation: Operation[Any, Any]) -> str:
 
 
 def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
-    """What FastAPI calls; the fields of the request stand in its signature."""
-    parameters = {"engine": Engine, "scope": Whose, "measures": Measures, "asker": Asker}
-    parameters |= {name: PLACES[name] for name in operation.placed}
+    """What FastAPI calls; the fields of the request stand in its signature.
 
-    async def route(
-        engine: MemoryEngine, scope: Scope, measures: Intake, asker: Actor, **given: Any
-    ) -> Any:
+    What every route takes is looked up here: as dependencies of FastAPI's, which are put together
+    anew for each request, it took longer than many an answer.
+    """
+    parameters: dict[str, Any] = {"request": Request, "namespace": NamespaceName}
+    parameters |= {"user_id": UserName, **{name: PLACES[name] for name in operation.placed}}
+    known = frozenset(operation.queried)
+
+    async def route(request: Request, namespace: str, user_id: str, **given: Any) -> Any:
+        scope = Scope.of(namespace, user_id)
+        if not request.query_params.keys() <= known:
+            # A misspelt filter would leave nothing out.
+            raise InvalidQuery(
+                "A parameter in the address means nothing here.",
+                allowed=", ".join(operation.queried) or "none",
+            )
+        state = request.app.state
+        provider: EngineProvider = state.engine_provider
+        measures = Intake(state.settings, state.clock, state.new_id, namespace)
         asked = operation.accept(_request(operation, given), measures)
-        with acting(asker):
-            return await engine.call(scope, operation, asked)
+        with acting(actor_of(request.scope)):
+            return await provider().call(scope, operation, asked)
 
     if operation.has_body:
         parameters["body"] = _body_of(operation)

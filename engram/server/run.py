@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
+from typing import Final, Literal
 
 import structlog
 import uvicorn
@@ -146,7 +146,8 @@ async def serve_owner(
     app = await asyncio.to_thread(
         create_app, lambda: engine, admission=OwnerOnly(), settings=settings
     )
-    async with _answering(app, listener):
+    # Only this user asks: that its reader bounds no head is nobody else's to use.
+    async with _answering(app, listener, http="httptools"):
         yield
 
 
@@ -256,12 +257,16 @@ async def public_door(
 
 @asynccontextmanager
 async def _answering(
-    app: ASGIApp, *listeners: socket.socket, at_once: int | None = None
+    app: ASGIApp,
+    *listeners: socket.socket,
+    at_once: int | None = None,
+    http: Literal["h11", "httptools"] = "h11",
 ) -> AsyncIterator[None]:
     server = _Server(
         uvicorn.Config(
             app,
             lifespan="off",
+            http=http,
             ws="none",
             log_config=None,
             access_log=False,

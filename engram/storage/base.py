@@ -6,7 +6,7 @@ import asyncio
 import marshal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat
 from typing import ClassVar, Final, Generic
@@ -343,6 +343,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         """Best first, one list per query; ``corpus``: where IDF is counted."""
 
     @abstractmethod
+    def _nearest(self, query: RankQuery) -> object:
+        """What is nearest to its vector, in the engine's own words."""
+
+    @abstractmethod
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
         """The ids of points as memories have them."""
 
@@ -497,7 +501,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             for memory_type in types
             for where in (request.where.get(memory_type, ()),)
         ]
-        queries = sides(request)
+        queries = [replace(one, spoken=self._nearest(one)) for one in sides(request)]
         answers = await self._of_each(
             [
                 partial(self._matches, mine, memory_type, where, queries, request.limit)

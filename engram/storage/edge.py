@@ -605,7 +605,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         requests = [
             engine.QueryRequest(
                 limit=query.limit,
-                query=nearest(query),
+                query=query.spoken,
                 filter=where,
                 params=idf if query.side == "sparse" else None,
             )
@@ -615,6 +615,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         shard = self._shards[memory_type]
         with engine_errors("searching"):
             return [shard.query(request) for request in requests]
+
+    def _nearest(self, query: RankQuery) -> engine.Query:
+        return nearest(query)
 
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
         return self._id_text.all_of(points)

@@ -7,11 +7,9 @@ import binascii
 import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from heapq import nsmallest
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
@@ -322,11 +320,19 @@ Side = Literal["dense", "sparse"]
 
 @dataclass(frozen=True, slots=True)
 class RankQuery:
-    """One side of a search: the nearest ``limit`` ids to one vector."""
+    """One side of a search: the nearest ``limit`` ids to one vector.
+
+    Attributes:
+        side: Which.
+        vector: Of the question.
+        limit: So many.
+        spoken: The vector in the engine's own words, said once for all types.
+    """
 
     side: Side
     vector: tuple[float, ...] | SparseVector
     limit: int
+    spoken: Any = None
 
 
 class RankedPoint(Protocol):
@@ -365,7 +371,7 @@ def wider(query: RankQuery, answer: Sequence[RankedPoint], limit: int) -> RankQu
         return None
     if answer[-1].score < answer[limit - 1].score or _before_last(answer) >= _enough(limit):
         return None
-    return RankQuery(query.side, query.vector, min(query.limit * _GROWTH, _MOST_TIES))
+    return replace(query, limit=min(query.limit * _GROWTH, _MOST_TIES))
 
 
 def cut(
@@ -393,8 +399,9 @@ def cut(
     if len(scores) > limit and scores[limit - 1] <= scores[limit]:
         # The last place is tied: the id tells who has it.
         before, tied = scores.index(scores[limit - 1]), scores.count(scores[limit - 1])
-        last = nsmallest(limit - before, answer[before : before + tied], key=attrgetter("id"))
-        return dict(zip(spelled([*answer[:before], *last]), scores, strict=False))
+        texts = spelled(answer[: before + tied])
+        last = sorted(texts[before:])[: limit - before]
+        return dict(zip([*texts[:before], *last], scores, strict=False))
     return dict(zip(spelled(answer[:limit]), scores, strict=False))
 
 

@@ -637,7 +637,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
         requests = [
             models.QueryRequest(
-                query=_nearest(query),
+                query=query.spoken,
                 using=query.side,
                 filter=where,
                 params=idf if query.side == "sparse" else None,
@@ -649,6 +649,11 @@ class ServerRepository(EngineRepository[models.Filter]):
         with server_errors("searching"):
             answers = await self._client.query_batch_points(self._names[memory_type], requests)
         return [answer.points for answer in answers]
+
+    def _nearest(self, query: RankQuery) -> models.NearestQuery:
+        vector = query.vector
+        nearest = _sparse(vector) if isinstance(vector, SparseVector) else list(vector)
+        return models.NearestQuery(nearest=nearest)
 
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
         return [str(point.id) for point in points]
@@ -680,9 +685,3 @@ class ServerRepository(EngineRepository[models.Filter]):
 
 def _sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
-
-
-def _nearest(query: RankQuery) -> Any:
-    vector = query.vector
-    nearest = _sparse(vector) if isinstance(vector, SparseVector) else list(vector)
-    return models.NearestQuery(nearest=nearest)

@@ -1,12 +1,15 @@
 """Recall over a small conversation, on the real engine with the real embedder."""
 
+from typing import Any
+
 import pytest
 
 from engram.consolidation.turns import turns_before
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import Episode, Link, MemoryStatus, MemoryType
+from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
-from engram.ports import Replacement
+from engram.ports import Page, Replacement
 from engram.recall.request import RecallRequest
 from tests.support.recall_memories import (
     ADA,
@@ -205,6 +208,36 @@ async def test_what_is_replaced_between_two_questions_counts_at_once(memories: M
     changed = Replacement(lisbon.model_copy(update=replaced), 0)
     assert await memories.repository.replace(ADA, [changed]) == {lisbon.id}
     assert [await said_of_lisbon() for _ in range(3)] == [True] * 3
+
+
+async def test_what_is_kept_of_the_replaced_is_not_listed_again(
+    memories: Memories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that brings up an outdated turn lists what was concluded from it, once a type."""
+    old, new = episode("I live in Lisbon.", 1), episode("I live in Porto now.", 9)
+    porto = semantic("The user lives in Porto.", 9, source_episode_ids=(new.id,))
+    lisbon = semantic(
+        "The user lives in Lisbon.",
+        1,
+        source_episode_ids=(old.id,),
+        status="superseded",
+        superseded_by=porto.id,
+        superseded_known_at=day(9),
+    )
+    await memories.keep(old, new, lisbon, porto)
+    scroll, listed = memories.repository.scroll, list[MemoryType]()
+
+    async def counted(scope: Scope, memory_type: MemoryType, **more: Any) -> Page:
+        listed.append(memory_type)
+        return await scroll(scope, memory_type, **more)
+
+    monkeypatch.setattr(memories.repository, "scroll", counted)
+    answers = []
+    for _ in range(4):
+        listed.clear()
+        answers.append(contents(await memories.ask("Where does the user live?")))
+    assert listed == [MemoryType.SEMANTIC, MemoryType.FACTUAL]
+    assert answers == [answers[0]] * 4
 
 
 async def test_what_was_replaced_never_stands_above_its_successor(memories: Memories) -> None:

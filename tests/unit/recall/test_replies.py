@@ -75,7 +75,7 @@ def test_people_answer_each_other_with_what_is_asked_for(
 def test_an_answer_has_what_its_question_matched_without_what_asking_cost() -> None:
     """Both tell why they moved, and their parts sum up to their scores still."""
     parts = (Part("sparse", 1.0, 0.8), Part("asking", 1.0, -0.3))
-    asked = Ranked(turn("Where do the keys hang?", 1), 0.5, parts)
+    asked = Ranked(turn("Where do the keys hang?", 1), 0.5, parts, asking=-0.3)
     answer = Ranked(turn("Behind the door.", 2, "assistant"), 0.2, (Part("sparse", 1.0, 0.2),))
     query = "Where do the keys hang?"
     first, second = replies_in_place([asked, answer], query, analyse(query, NOW))

@@ -498,6 +498,25 @@ async def test_an_explanation_sums_up_and_reads_well(memories: Memories) -> None
     assert {"lifecycle", "importance", "confidence"} <= {p.name for p in stale.explanation.parts}
 
 
+async def test_nobody_who_does_not_ask_why_has_other_answers(memories: Memories) -> None:
+    """Parts are kept only where they are asked for; scores and order are the same without."""
+    await memories.keep(
+        *(episode(f"We use tool{n} in May 2024.", n) for n in range(8)),
+        episode("Do we use tool3 in May 2024?", 20),
+        episode("Yes, and tool5 since.", 21, role="assistant"),
+        semantic("The user uses tool3", 3, lifecycle=LifecycleState.STALE, importance=0.1),
+        negation("The user does not use tool5", "use tool5", 9),
+    )
+    for query in ("Which tool3 or tool5 in May 2024?", "Do we use tool3 in May 2024?"):
+        explained = await memories.ask(query, explain=True)
+        plain = await memories.ask(query)
+        assert [(hit.memory.id, hit.score) for hit in plain] == [
+            (hit.memory.id, hit.score) for hit in explained
+        ]
+    one = Ranked(episode("tea"), 0.5, explained=False)
+    assert one.times(0.5, "halved") == one._replace(score=0.25)
+
+
 async def test_many_superseded_memories_do_not_crowd_out_the_one_that_holds(
     memories: Memories,
 ) -> None:
