@@ -57,15 +57,16 @@ def run_up(told: Mapping[str, Path]) -> None:
         told: Settings by name, in place of those of the environment.
     """
     shared_heap()
-    with exits.ending():
-        # Structlog would have Rich print tracebacks, which hold what is remembered; HTTPX has a
-        # command of its own.
-        with absent("rich", "httpx._main"):
+    # HTTPX, which comes with Pydantic AI, has a command of its own.
+    with exits.ending(), absent("httpx._main"):
+        # Structlog would have Rich print tracebacks, which hold what is remembered.
+        with absent("rich"):
             import_module("engram.embedded.open")
             from engram.logging import configure_logging  # noqa: PLC0415 - same
             from engram.settings import Settings  # noqa: PLC0415 - same
-        settings = Settings.load(**told)
-        configure_logging(level=settings.log_level, style=settings.log_format)
+
+            settings = Settings.load(**told)
+            configure_logging(level=settings.log_level, style=settings.log_format)
         try:
             asyncio.run(_up(settings))
         except KeyboardInterrupt:

@@ -72,12 +72,12 @@ def test_a_moment_is_read_or_refused() -> None:
 
 
 def test_a_moment_without_its_timezone_is_refused_in_words_for_a_shell_too() -> None:
-    """Whoever types a day is shown how a moment is written, not only how Python has it."""
-    typed = moment("2026-05-20", InvalidQuery)
+    """Whoever hands over a day is shown how a moment is written, not only how Python has it."""
+    typed = datetime(2026, 5, 20)  # noqa: DTZ001 - it is what is refused
     with pytest.raises(InvalidQuery, match=r"2026-05-20T08:15:00\+01:00"):
         RecallRequest.of("tea", settings=Settings(), as_of=typed)
     with pytest.raises(InvalidTurn, match=r"2026-05-20T08:15:00\+01:00"):
-        check_timestamp(datetime(2026, 5, 20), now=datetime.now(UTC))  # noqa: DTZ001 - it is what is refused
+        check_timestamp(typed, now=datetime.now(UTC))
 
 
 def test_metadata_that_nobody_can_read_as_json_is_text() -> None:
