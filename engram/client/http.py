@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
@@ -156,7 +156,8 @@ def _problem(reply: HttpAnswer) -> EngramError:
 _AT_ONCE: Final = 100
 """Requests on their way: each has a connection, which is an open file on both sides."""
 _CONNECT_SECONDS: Final = 5.0
-_BLOCK: Final = 65_536
+_FULL_SECONDS: Final = 0.01
+"""Until it is tried again to connect where as many wait as may."""
 
 
 class SocketWire:
@@ -185,8 +186,8 @@ class SocketWire:
         async with self._turnstile:
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
-                    streams = await asyncio.open_unix_connection(self._path)
-                return await _exchanged(*streams, request, body or b"")
+                    connected = await _connected(self._path)
+                return await _exchanged(connected, request, body or b"")
             except (OSError, h11.RemoteProtocolError) as error:
                 raise Broken(type(error).__name__) from error
 
@@ -194,27 +195,75 @@ class SocketWire:
         """See :meth:`Wire.close`; each request closes its own."""
 
 
-async def _exchanged(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: h11.Request, body: bytes
-) -> HttpAnswer:
-    connection = h11.Connection(h11.CLIENT)
-    status, parts = 0, []
+async def _connected(path: Path) -> socket.socket:
+    connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        for sent in (request, h11.Data(body), h11.EndOfMessage()):
-            writer.write(connection.send(sent) or b"")
-        # Whoever refuses a body without reading all of it has answered, too.
-        with suppress(ConnectionError):
-            await writer.drain()
-        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
-            if event is h11.NEED_DATA:
-                connection.receive_data(await reader.read(_BLOCK))
-            elif isinstance(event, h11.Response):
-                status = event.status_code
-            elif isinstance(event, h11.Data):
-                parts.append(event.data)
+        connecting.setblocking(False)
+        while True:
+            try:
+                connecting.connect(str(path))
+            except BlockingIOError:
+                # As many as may wait do; asyncio would take this for a connection.
+                await asyncio.sleep(_FULL_SECONDS)
+            else:
+                return connecting
+    except BaseException:
+        connecting.close()
+        raise
+
+
+async def _exchanged(connected: socket.socket, request: h11.Request, body: bytes) -> HttpAnswer:
+    loop = asyncio.get_running_loop()
+    transport, exchange = await loop.create_unix_connection(_Exchange, sock=connected)
+    try:
+        said = exchange.said
+        # At once: between two writes whoever refuses the body could answer and be gone.
+        transport.write(
+            b"".join(said.send(one) or b"" for one in (request, h11.Data(body), h11.EndOfMessage()))
+        )
+        return await exchange.answer
     finally:
-        writer.transport.abort()
-    return HttpAnswer(status, b"".join(parts))
+        transport.abort()
+
+
+class _Exchange(asyncio.Protocol):
+    """Reads one answer, also while the request is still being sent.
+
+    Whoever refuses a body without reading all of it has answered, too; asyncio's streams drop
+    what was read when they can send no more.
+    """
+
+    def __init__(self) -> None:
+        self.said = h11.Connection(h11.CLIENT)
+        self.answer: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
+        self._status = 0
+        self._parts: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        """See the base class; no bytes are the end."""
+        if self.answer.done():
+            return
+        try:
+            self.said.receive_data(data)
+            while (event := self.said.next_event()) is not h11.NEED_DATA:
+                if isinstance(event, h11.Response):
+                    self._status = event.status_code
+                elif isinstance(event, h11.Data):
+                    self._parts.append(event.data)
+                elif isinstance(event, h11.EndOfMessage):
+                    self.answer.set_result(HttpAnswer(self._status, b"".join(self._parts)))
+                    return
+        except h11.RemoteProtocolError as error:
+            self.answer.set_exception(error)
+
+    def eof_received(self) -> None:
+        """See the base class."""
+        self.data_received(b"")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See the base class."""
+        if not self.answer.done():
+            self.answer.set_exception(exc or ConnectionResetError())
 
 
 # --- the engine of a process that works through another one, over HTTP

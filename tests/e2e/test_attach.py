@@ -526,12 +526,13 @@ async def test_an_answer_in_pieces_is_one(tmp_path: Path) -> None:
     assert heads[0].startswith(b"GET /v1/health HTTP/1.1\r\n")
 
 
-async def test_a_refusal_before_the_end_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [50_000, 2_000_000])
+async def test_a_refusal_before_the_end_is_read(tmp_path: Path, length: int) -> None:
     """Who refuses a large body without reading it is heard, not taken for one who broke off."""
     says = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
     async with somebody(tmp_path / "s", says) as (engine, heads):
         with pytest.raises(UnknownFailure, match="status 413"):
-            await engine.call(ADA, ENCODE, turn("x" * 50_000))
+            await engine.call(ADA, ENCODE, turn("x" * length))
     assert len(heads) == 1
 
 
@@ -549,6 +550,25 @@ async def test_more_at_once_than_files_may_be_open(fake: FakeEngine, tmp_path: P
         found = await asyncio.gather(*(engine.call(ADA, STATS, NOTHING) for _ in range(300)))
         await engine.close()
     assert len(found) == 300
+
+
+async def test_more_at_once_than_may_wait(tmp_path: Path) -> None:
+    """Who finds no room to wait at the socket waits for that, and is answered, too."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK + b"content-length: 2\r\n\r\n{}")
+        writer.close()
+
+    engine = AttachedEngine.over_socket(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.bind(str(tmp_path / "s"))
+        slow.listen(5)
+        asking = [asyncio.create_task(engine.greet()) for _ in range(50)]
+        await asyncio.sleep(0.1)
+        async with await asyncio.start_unix_server(answer, sock=slow):
+            await asyncio.gather(*asking)
+    await engine.close()
 
 
 async def test_two_servers_one_after_the_other(fake: FakeEngine, tmp_path: Path) -> None:
