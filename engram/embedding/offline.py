@@ -51,6 +51,7 @@ class OfflineEmbedder:
 
     def __init__(self) -> None:
         self._loading = asyncio.Lock()
+        self._waiting = asyncio.Lock()
         self._embedder: Embedder | None = None
 
     @cached_property
@@ -83,10 +84,14 @@ class OfflineEmbedder:
         return encode_known(text)
 
     async def load(self) -> None:
-        """Load all of it; what is wrong is said to whoever has a text."""
-        if self._embedder is None:
-            with suppress(EngramError):
-                await self.embed_query(_ANY)
+        """Load all of it; what is wrong is said to whoever has a text.
+
+        Who asks first goes on first: turns are stored in the order in which they came.
+        """
+        async with self._waiting:
+            if self._embedder is None:
+                with suppress(EngramError):
+                    await self.embed_query(_ANY)
 
     async def _loaded(self) -> Embedder:
         async with self._loading:

@@ -77,6 +77,8 @@ async def _answer_when_asked(
             await leaving.wait()
     except Exception:
         _log.exception(lost)
+        # Whoever connects would wait for ever.
+        listener.close()
         raise
 
 

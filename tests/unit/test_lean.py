@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import socket
 import subprocess
 import sys
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
 
 import pytest
 from genai_prices import Usage, calc_price
 from genai_prices.data_snapshot import set_custom_snapshot
 
 from engram.agents.models import prices_when_asked
-from engram.embedding.embedder import make_embedder
+from engram.client.http import AttachedEngine
+from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.embedding.offline import OfflineEmbedder
+from engram.errors import OwnerUnavailable
+from engram.server.listening import answering_when_asked
 from engram.system import absent
 
 
@@ -65,3 +72,43 @@ def test_threads_share_what_they_free() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert [line for line in done.stderr.splitlines() if line.startswith("Arena")] == ["Arena 0:"]
+
+
+async def test_who_asked_first_goes_on_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that comes once the parts are there does not overtake one that still loads them."""
+    embedder, went_on, parts = OfflineEmbedder(), list[str](), asyncio.Event()
+
+    def made(spec: str) -> PydanticEmbedder:
+        parts.set()
+        return make_embedder(spec)
+
+    monkeypatch.setattr("engram.embedding.embedder.make_embedder", made)
+
+    async def turn(name: str) -> None:
+        await embedder.load()
+        went_on.append(name)
+
+    first = asyncio.create_task(turn("first"))
+    await parts.wait()
+    await asyncio.gather(first, turn("second"))
+    assert went_on == ["first", "second"]
+
+
+async def test_a_door_that_cannot_answer_is_shut(tmp_path: Path) -> None:
+    """Where what answers cannot be loaded, connections break off instead of waiting for ever."""
+
+    def broken(_: object) -> AbstractAsyncContextManager[object]:
+        raise ImportError
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        listener.setblocking(False)
+        engine = AttachedEngine.over_socket(tmp_path / "s")
+        found: tuple[BaseException | None, ...] = ()
+        with suppress(ImportError):  # is said again when the door is left
+            async with answering_when_asked(listener, broken, extra="serve", lost="nobody answers"):
+                asking = asyncio.wait_for(engine.greet(), 5)
+                found = await asyncio.gather(asking, return_exceptions=True)
+        await engine.close()
+    assert [type(one) for one in found] == [OwnerUnavailable]
