@@ -162,7 +162,10 @@ class _LateHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         configure_default_logging()
-        logging.getLogger().handle(record)
+        root = logging.getLogger()
+        # What was set up may ask for less than what it was handed here for.
+        if root.isEnabledFor(record.levelno):
+            root.handle(record)
 
 
 def configure_default_logging() -> None:

@@ -33,7 +33,9 @@ def restored() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level, configuration = root.handlers[:], root.level, structlog.get_config()
     yield
-    root.handlers, root.level = handlers, level
+    root.handlers = handlers
+    # Not by its attribute: loggers remember what they may say.
+    root.setLevel(level)
     structlog.configure(**configuration)
 
 
@@ -74,6 +76,16 @@ def test_logging_is_set_up_with_the_first_line(
     assert out == ""
     (line,) = (json.loads(line) for line in err.splitlines())
     assert (line["event"], line["level"]) == ("broken", "error")
+
+
+@pytest.mark.usefixtures("restored")
+def test_the_line_that_sets_logging_up_is_hidden_where_it_is_none_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A warning of another library is not printed where errors alone are, not even the first."""
+    configure_logging_late(level="error", style="json")
+    logging.getLogger("other").warning("hidden")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("restored")
