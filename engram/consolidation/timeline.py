@@ -33,6 +33,7 @@ from engram.lifecycle.decisions import disputed
 
 # How far a month that is named can be from the day that is meant.
 _IMPRECISION = timedelta(days=31)
+_A_DAY = timedelta(days=1)
 # Of a season and of a year, which stand for their first day as well.
 _A_SEASON = timedelta(days=92)
 _A_YEAR = timedelta(days=365)
@@ -204,12 +205,23 @@ def _moment(event_at: datetime, one: TimelineEntry) -> _Moment:
     return when, one.telling.known_at
 
 
+def _in_its_day(event_at: datetime, telling: Telling) -> datetime:
+    """What is told later, of a day, happened in it, and nobody said at what time.
+
+    So it comes after what was said on that very day, and of two such the one told last counts.
+    Unless it is known to have happened just after something else.
+    """
+    if event_at != telling.event_at or telling.known_at - event_at < _A_DAY:
+        return event_at
+    return datetime.combine(event_at.date(), time.max, event_at.tzinfo)
+
+
 def _position(
     event_at: datetime, one: TimelineEntry
 ) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
     """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
     slot, telling = one.slot, one.telling
-    when, known_at = _moment(event_at, one)
+    when, known_at = _moment(_in_its_day(event_at, telling), one)
     order = (telling.session_id or "", telling.sequence)
     tie = (slot.predicate, slot.object, telling.episode_ids)
     return (when, ends_something(slot), known_at, *order, *tie)

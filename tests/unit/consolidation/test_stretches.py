@@ -451,6 +451,19 @@ def test_the_last_that_was_seen_in_the_month_counts() -> None:
     assert happened(MOVED, told("porto", 20), told("porto", 10)) == 20
 
 
+@pytest.mark.parametrize(
+    ("hour", "known", "after"),
+    [(0.2, 20.2, ["paris > lisbon", "lisbon"]), (-0.2, 59.8, ["lisbon > paris", "paris"])],
+    ids=["told before", "told after"],
+)
+def test_of_what_happened_on_one_day_that_told_last_came_last(
+    hour: float, known: float, after: list[str]
+) -> None:
+    """The hour at which somebody tells of a day says nothing of the hour at which it happened."""
+    other = told("paris", hour, known, begins=True)
+    assert order(MOVED, other) == after
+
+
 def test_what_only_holds_happened_when_it_says() -> None:
     """Living somewhere is no change, and is moved by nothing."""
     lives = told("lisbon", 0, 40, session="m")
