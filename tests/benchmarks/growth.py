@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 import engram
+from engram import Turn
 from engram.domain.memories import AnyMemory, Episode
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
@@ -55,7 +56,7 @@ class Grown:
         recall_tail: Its 99th percentile.
         encode: Milliseconds of an encode, median.
         encode_tail: Its 99th percentile.
-        consolidation: Milliseconds of the processor a turn, of the turns that were just said.
+        consolidation: Milliseconds of the processor a turn, of turns that were just told.
         decay: Seconds of a decay pass of a user of whom nothing is due.
         private: Megabytes of this process and Temporal's server, after all of it.
         pss: The same with the files that they look into.
@@ -189,11 +190,17 @@ async def measure(path: Path, users: int) -> Grown:
         for person in people:
             await person.recall(asked[0])
         await _timed(say, 10)
+        # Loads the rules, too.
+        await people[0].consolidate()
         recall = await _timed(ask, ASKED)
         encode = await _timed(say, SAID)
+        await people[0].consolidate()
+        told = [("told", Turn(content=words(number))) for number in range(1000, 1000 + SAID)]
+        await people[0].import_turns(told, consolidate=False)
         worked = time.process_time()
         report = await people[0].consolidate()
-        consolidation = (time.process_time() - worked) / max(report.episodes, 1)
+        consolidation = (time.process_time() - worked) / SAID
+        assert report.episodes == SAID, report
         began = time.perf_counter()
         await people[-1].decay()
         decay = time.perf_counter() - began
