@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
@@ -156,6 +157,7 @@ def _problem(reply: HttpAnswer) -> EngramError:
 _AT_ONCE: Final = 100
 """Requests on their way: each has a connection, which is an open file on both sides."""
 _CONNECT_SECONDS: Final = 5.0
+_BLOCK: Final = 65_536
 _FULL_SECONDS: Final = 0.01
 """Until it is tried again to connect where as many wait as may."""
 
@@ -214,7 +216,9 @@ async def _connected(path: Path) -> socket.socket:
 
 async def _exchanged(connected: socket.socket, request: h11.Request, body: bytes) -> HttpAnswer:
     loop = asyncio.get_running_loop()
-    transport, exchange = await loop.create_unix_connection(_Exchange, sock=connected)
+    transport, exchange = await loop.create_unix_connection(
+        lambda: _Exchange(connected), sock=connected
+    )
     try:
         said = exchange.said
         # At once: between two writes whoever refuses the body could answer and be gone.
@@ -231,9 +235,13 @@ class _Exchange(asyncio.Protocol):
 
     Whoever refuses a body without reading all of it has answered, too; asyncio's streams drop
     what was read when they can send no more.
+
+    Args:
+        connected: What it is read from.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connected: socket.socket) -> None:
+        self._connected = connected
         self.said = h11.Connection(h11.CLIENT)
         self.answer: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
         self._status = 0
@@ -262,6 +270,10 @@ class _Exchange(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See the base class."""
+        # Who answered and left before a further part was sent: what they said still lies there.
+        with suppress(OSError):
+            while exc is not None and not self.answer.done():
+                self.data_received(self._connected.recv(_BLOCK))
         if not self.answer.done():
             self.answer.set_exception(exc or ConnectionResetError())
 
