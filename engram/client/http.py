@@ -215,19 +215,20 @@ async def _connected(path: Path) -> socket.socket:
 
 
 async def _exchanged(connected: socket.socket, request: h11.Request, body: bytes) -> HttpAnswer:
-    loop = asyncio.get_running_loop()
-    transport, exchange = await loop.create_unix_connection(
-        lambda: _Exchange(connected), sock=connected
-    )
+    exchange = _Exchange(connected)
+    said, loop = exchange.said, asyncio.get_running_loop()
     try:
-        said = exchange.said
-        # At once: between two writes whoever refuses the body could answer and be gone.
-        transport.write(
-            b"".join(said.send(one) or b"" for one in (request, h11.Data(body), h11.EndOfMessage()))
-        )
-        return await exchange.answer
+        transport, _ = await loop.create_unix_connection(lambda: exchange, sock=connected)
+        try:
+            # At once: between two writes whoever refuses the body could answer and be gone.
+            parts = (request, h11.Data(body), h11.EndOfMessage())
+            transport.write(b"".join(said.send(one) or b"" for one in parts))
+            return await exchange.answer
+        finally:
+            transport.abort()
     finally:
-        transport.abort()
+        # Whoever was cancelled before there was a connection waits for nothing any more.
+        exchange.answer.cancel()
 
 
 class _Exchange(asyncio.Protocol):

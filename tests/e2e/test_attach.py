@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
@@ -576,6 +577,23 @@ async def test_a_refusal_between_two_writes(tmp_path: Path) -> None:
             async with asyncio.timeout(5):
                 await asking
     await engine.close()
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_who_stops_asking_leaves_nothing_to_report(tmp_path: Path, steps: int) -> None:
+    """A request that is cancelled, at whatever step, is no failure that nobody looked at."""
+    told = list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told_of: told.append(told_of))
+    async with somebody(tmp_path / "s", b"", reads=False) as (engine, _):
+        asking = asyncio.create_task(engine.greet())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        await asyncio.sleep(0.01)
+        gc.collect()
+    assert told == []
 
 
 async def test_more_at_once_than_may_wait(tmp_path: Path) -> None:
