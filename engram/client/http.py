@@ -7,6 +7,7 @@ import json
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
@@ -156,6 +157,7 @@ def _problem(reply: HttpAnswer) -> EngramError:
 _AT_ONCE: Final = 100
 """Requests on their way: each has a connection, which is an open file on both sides."""
 _CONNECT_SECONDS: Final = 5.0
+_BLOCK: Final = 65_536
 _FULL_SECONDS: Final = 0.01
 """Until it is tried again to connect where as many wait as may."""
 
@@ -213,17 +215,20 @@ async def _connected(path: Path) -> socket.socket:
 
 
 async def _exchanged(connected: socket.socket, request: h11.Request, body: bytes) -> HttpAnswer:
-    loop = asyncio.get_running_loop()
-    transport, exchange = await loop.create_unix_connection(_Exchange, sock=connected)
+    exchange = _Exchange(connected)
+    said, loop = exchange.said, asyncio.get_running_loop()
     try:
-        said = exchange.said
-        # At once: between two writes whoever refuses the body could answer and be gone.
-        transport.write(
-            b"".join(said.send(one) or b"" for one in (request, h11.Data(body), h11.EndOfMessage()))
-        )
-        return await exchange.answer
+        transport, _ = await loop.create_unix_connection(lambda: exchange, sock=connected)
+        try:
+            # At once: between two writes whoever refuses the body could answer and be gone.
+            parts = (request, h11.Data(body), h11.EndOfMessage())
+            transport.write(b"".join(said.send(one) or b"" for one in parts))
+            return await exchange.answer
+        finally:
+            transport.abort()
     finally:
-        transport.abort()
+        # Whoever was cancelled before there was a connection waits for nothing any more.
+        exchange.answer.cancel()
 
 
 class _Exchange(asyncio.Protocol):
@@ -231,9 +236,13 @@ class _Exchange(asyncio.Protocol):
 
     Whoever refuses a body without reading all of it has answered, too; asyncio's streams drop
     what was read when they can send no more.
+
+    Args:
+        connected: What it is read from.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connected: socket.socket) -> None:
+        self._connected = connected
         self.said = h11.Connection(h11.CLIENT)
         self.answer: asyncio.Future[HttpAnswer] = asyncio.get_running_loop().create_future()
         self._status = 0
@@ -262,6 +271,10 @@ class _Exchange(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See the base class."""
+        # Who answered and left before a further part was sent: what they said still lies there.
+        with suppress(OSError):
+            while exc is not None and not self.answer.done():
+                self.data_received(self._connected.recv(_BLOCK))
         if not self.answer.done():
             self.answer.set_exception(exc or ConnectionResetError())
 

@@ -14,7 +14,10 @@ _SPELLED_OUT: Final = 27
 
 
 def _in_one_zone(said: object) -> object:
-    if type(said) is str and len(said) == _SPELLED_OUT and said[-1] == "Z":
+    if type(said) is str and len(said) == _SPELLED_OUT:
+        if f"{said[7]}{said[10]}{said[19]}{said[26]}" != "-T.Z":
+            # A week, or another sign between day and hour: Python reads more than Pydantic.
+            return said
         try:
             return datetime.fromisoformat(said)
         except ValueError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -550,6 +551,49 @@ async def test_more_at_once_than_files_may_be_open(fake: FakeEngine, tmp_path: P
         found = await asyncio.gather(*(engine.call(ADA, STATS, NOTHING) for _ in range(300)))
         await engine.close()
     assert len(found) == 300
+
+
+async def test_a_refusal_between_two_writes(tmp_path: Path) -> None:
+    """Who answers and leaves before the rest of a body is sent is heard, and asked once."""
+    engine = AttachedEngine.over_socket(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        asking = asyncio.create_task(engine.call(ADA, ENCODE, turn("x" * 2_000_000)))
+        await asyncio.sleep(0.1)
+        refusing, _ = listener.accept()
+        refusing.setblocking(False)
+        with suppress(BlockingIOError):
+            while refusing.recv(65_536):
+                pass
+
+        def refuse() -> None:
+            refusing.sendall(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")
+            refusing.close()
+
+        # Comes before the next part, for which there is room by now.
+        asyncio.get_running_loop().call_soon(refuse)
+        with pytest.raises(UnknownFailure, match="status 413"):
+            async with asyncio.timeout(5):
+                await asking
+    await engine.close()
+
+
+@pytest.mark.parametrize("steps", range(5))
+async def test_who_stops_asking_leaves_nothing_to_report(tmp_path: Path, steps: int) -> None:
+    """A request that is cancelled, at whatever step, is no failure that nobody looked at."""
+    told = list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told_of: told.append(told_of))
+    async with somebody(tmp_path / "s", b"", reads=False) as (engine, _):
+        asking = asyncio.create_task(engine.greet())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        await asyncio.sleep(0.01)
+        gc.collect()
+    assert told == []
 
 
 async def test_more_at_once_than_may_wait(tmp_path: Path) -> None:

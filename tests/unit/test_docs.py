@@ -24,6 +24,8 @@ PAGES = sorted([*WITH_PROGRAMS, *(ROOT / "deploy").rglob("*.md")])
 EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
+# What a figure is to be put in place of.
+PLACEHOLDER = re.compile(r"@\w+@")
 VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
 SETTINGS_OF_THE_TESTS = {
     *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
@@ -125,6 +127,12 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
     assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_figure_is_left_out(page: Path) -> None:
+    """Nothing stands where a figure was to be put and was forgotten."""
+    assert PLACEHOLDER.findall(page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from engram.domain.digests import BoxDetail, SealReason
 from engram.domain.memories import (
@@ -88,6 +89,13 @@ def test_times_that_are_read_share_one_zone() -> None:
     assert isinstance(memory, SemanticMemory)
     times = [memory.known_at, memory.confidence.last_confirmed, memory.links[0].last_seen]
     assert all(time.tzinfo is UTC for time in times)
+
+
+@pytest.mark.parametrize("said", ["2025-W22-7T10:00:00.000000Z", "2025-06-01x10:00:00.000000Z"])
+def test_a_time_in_another_form_is_refused(said: str) -> None:
+    """Python reads weeks, and any sign between day and hour; nothing that is written has them."""
+    with pytest.raises(ValidationError, match="first_seen"):
+        Link.model_validate({"target_id": ID, "first_seen": said, "last_seen": said})
 
 
 def test_fields_of_a_newer_version_come_back_as_they_were() -> None:
