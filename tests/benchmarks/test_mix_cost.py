@@ -21,7 +21,7 @@ from tests.support.running_up import running_up
 USERS, TURNS = 12, 60
 PAUSE = 0.6
 """Seconds at most between an answer and the next turn."""
-MILLISECONDS = 80
+MILLISECONDS = 60
 """Of the processor, of all processes, for a turn and a question: a guard; 76.8 were measured beside
 other work, which makes a turn cost more."""
 BEHIND = 60.0
@@ -51,7 +51,7 @@ async def _read(memory: MemoryStore) -> None:
 async def test_what_a_turn_costs_in_the_mix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A turn with a question takes 80 ms of the processor; all are read within a minute."""
+    """A turn with a question takes 60 ms of the processor; all are read within a minute."""
     with running_up(tmp_path) as up:
         async with engram.open(up.folder, user_id="nobody") as store:
             people = [store.for_user(f"u{number}") for number in range(USERS)]
