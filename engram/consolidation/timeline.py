@@ -205,13 +205,15 @@ def _moment(event_at: datetime, one: TimelineEntry) -> _Moment:
     return when, one.telling.known_at
 
 
-def _in_its_day(event_at: datetime, telling: Telling) -> datetime:
-    """What is told later, of a day, happened in it, and nobody said at what time.
+def _in_its_day(event_at: datetime, change: TimelineEntry) -> datetime:
+    """A change that is told later, of a day, happened in it, and nobody said at what time.
 
     So it comes after what was said on that very day, and of two such the one told last counts.
     Unless it is known to have happened just after something else.
     """
-    if event_at != telling.event_at or telling.known_at - event_at < _A_DAY:
+    telling = change.telling
+    told_that_day = telling.known_at - event_at < _A_DAY
+    if not _changes(change) or event_at != telling.event_at or told_that_day:
         return event_at
     return datetime.combine(event_at.date(), time.max, event_at.tzinfo)
 
@@ -221,7 +223,7 @@ def _position(
 ) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
     """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
     slot, telling = one.slot, one.telling
-    when, known_at = _moment(_in_its_day(event_at, telling), one)
+    when, known_at = _moment(_in_its_day(event_at, one), one)
     order = (telling.session_id or "", telling.sequence)
     tie = (slot.predicate, slot.object, telling.episode_ids)
     return (when, ends_something(slot), known_at, *order, *tie)

@@ -109,11 +109,23 @@ def happened(word: Word, words: Words) -> datetime:
     return max(meanwhile, default=word.event_at)
 
 
+def placed(word: Word, words: Words) -> datetime:
+    """Where it stands among the others: a change of a day that is told later, in its evening.
+
+    Unless it came just after where they are known to have lived.
+    """
+    when = happened(word, words)
+    told_that_day = word.known_at - when < timedelta(days=1)
+    if word.kind == "plain" or when != word.event_at or told_that_day:
+        return when
+    return when.replace(hour=23)
+
+
 def city_at(words: Words, moment: datetime | None = None) -> str | None:
     """Where they live by the latest event that was known at that moment."""
     ordered = sorted(
         (w for w in words if moment is None or w.known_at <= moment),
-        key=lambda w: (happened(w, words), w.kind == "ends", w.known_at),
+        key=lambda w: (placed(w, words), w.kind == "ends", w.known_at),
     )
     city: str | None = None
     for word in ordered:
