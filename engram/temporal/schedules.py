@@ -33,12 +33,16 @@ from temporalio.service import RPCError, RPCStatusCode
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
 from engram.contracts.lifecycle import PassKind
-from engram.errors import EngramError, InvalidQuery
+from engram.errors import EngramError, InvalidQuery, RunEnded
 from engram.settings import Settings
 from engram.temporal.passes import maintenance_state
 from engram.temporal.retry import asked_again, typed
 
 _RECENT: Final = 5
+# How long a schedule may take to tell how it stands; it takes some milliseconds.
+_ANSWERED: Final = timedelta(seconds=3)
+# What Temporal's client says then.
+_TOO_LATE: Final = frozenset({RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
 # Seconds between two tries to make the schedules.
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 300.0
@@ -163,10 +167,14 @@ class Schedules:
 
         async def attempt() -> ScheduleInfo:
             try:
-                return _info(kind, await self._handle(kind).describe())
+                return _info(kind, await self._handle(kind).describe(rpc_timeout=_ANSWERED))
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
+                task = asyncio.current_task()
+                if error.status in _TOO_LATE and not (task and task.cancelling()):
+                    # Temporal leaves a question open that meets the schedule's removal.
+                    raise RunEnded("The schedule did not tell how it stands.") from error
                 raise
 
         return await asked_again(attempt)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
-from temporalio.client import Client, ScheduleOverlapPolicy
+from temporalio.client import (
+    Client,
+    ScheduleDescription,
+    ScheduleHandle,
+    ScheduleOverlapPolicy,
+)
+from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
 from engram.contracts.lifecycle import PassKind
@@ -109,6 +116,25 @@ async def test_schedules_can_be_switched_off(
     async with keeping_schedules(temporal_client, off):
         await _until(lambda: _none_exist(schedules))
     assert not any(info.exists for info in await schedules.list())
+
+
+@pytest.mark.parametrize("status", [RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED])
+async def test_a_question_that_the_server_leaves_open_is_asked_again(
+    schedules: Schedules, monkeypatch: pytest.MonkeyPatch, status: RPCStatusCode
+) -> None:
+    """One that meets the schedule's removal is answered by nobody, however long it waits."""
+    left_open = [RPCError("It took too long.", status, b"")]
+    describe = ScheduleHandle.describe
+
+    async def open_first(self: ScheduleHandle, **told: Any) -> ScheduleDescription:
+        assert told["rpc_timeout"] <= timedelta(seconds=5)
+        if left_open:
+            raise left_open.pop()
+        return await describe(self, **told)
+
+    monkeypatch.setattr(ScheduleHandle, "describe", open_first)
+    assert not (await schedules.describe(PassKind.DECAY)).exists
+    assert not left_open
 
 
 async def test_a_worker_that_came_before_the_search_attributes_makes_schedules_later(
