@@ -22,10 +22,12 @@ WATCHED = (
     *("pydantic_ai", "genai_prices.data", "numpy", "wordllama"),
 )
 PROGRAM = f"""
-import signal, sys
+import os, signal, sys
 
 def tell(*_):
-    print("loaded:", *(name for name in {WATCHED!r} if sys.modules.get(name)), flush=True)
+    # Not by print, which may be what it interrupts.
+    found = " ".join(name for name in {WATCHED!r} if sys.modules.get(name))
+    os.write(1, f"loaded: {{found}}\\n".encode())
 
 signal.signal(signal.SIGUSR1, tell)
 from engram.cli import main
