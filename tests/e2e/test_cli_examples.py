@@ -48,13 +48,14 @@ class Known:
         up: The running Engram.
         conclusion: A semantic memory.
         commitment: One that can be resolved.
-        trial: A test memory.
+        turn: One that was encoded.
         folder: With the files that examples read.
     """
 
     up: Up
     conclusion: str
     commitment: str
+    turn: str
     folder: Path
 
 
@@ -72,13 +73,16 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
             assert done.code == 0, done.stderr
             return done.stdout
 
-        told("encode", "I live in Porto. My colleague Sam Okafor works at Acme.", "-s", "s1")
+        first = told(
+            "encode", "I live in Porto. My colleague Sam Okafor works at Acme.", "-s", "s1"
+        )
         told("encode", "I will send the report to Sam Okafor on Friday.", "-s", "monday")
         told("consolidate")
         semantic = json.loads(told("list", "-t", "semantic"))["memories"]
         promises = [one["id"] for one in semantic if one["category"] == "commitment"]
         run(up, "keys", "create", "phone", "--access", "read")
-        yield Known(up, semantic[0]["id"], promises[0], folder)
+        turn = json.loads(first)["episode_ids"][0]
+        yield Known(up, semantic[0]["id"], promises[0], turn, folder)
 
 
 def archive() -> bytes:
@@ -110,7 +114,7 @@ def run(up: Up, *arguments: str, stdin: str | None = None) -> cli.Said:
 def test_example(path: str, example: str, known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example does what its command is for, as it stands but for ids."""
     monkeypatch.chdir(known.folder)
-    takes = {"resolve": known.commitment}
+    takes = {"resolve": known.commitment, "wait": known.turn}
     if path == "test boost":
         # Of its own: the example of deleting them is one of these, too.
         made = run(known.up, "test", "create", "I like xylophones.", "-u", "ada", "--json")
