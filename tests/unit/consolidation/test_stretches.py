@@ -543,8 +543,10 @@ def test_an_ending_told_before_had_happened_by_then() -> None:
         (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), True),
         (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 9, 20, tzinfo=UTC), False),
         (datetime(2023, 6, 8, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), False),
+        (datetime(2023, 6, 2, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), False),
+        (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC), False),
     ],
-    ids=["in the year", "after the year", "in the summer", "after it", "no season"],
+    ids=["in the year", "after it", "in summer", "after that", "no season", "a day", "366 days"],
 )
 def test_a_year_and_a_season_last_as_a_month_does(
     named: datetime, seen: datetime, later: bool

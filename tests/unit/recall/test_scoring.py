@@ -338,6 +338,7 @@ def test_a_turn_that_only_asks_is_worth_less(memory: AnyMemory, *, asking: bool)
     ranked = scored(*found, by=weights(sparse=2, asking=1))
     (one,) = (each for each in ranked if each.memory is memory)
     assert one.score == pytest.approx(0.9 - (0.25 if asking else 0.0))
+    assert one.asking == (-0.25 if asking else 0.0)
     assert part(one, "asking") == (Part("asking", 0.5, -0.5) if asking else None)
 
 
