@@ -33,13 +33,14 @@ from engram.lifecycle.decisions import disputed
 
 # How far a month that is named can be from the day that is meant.
 _IMPRECISION = timedelta(days=31)
-_A_DAY = timedelta(days=1)
 # Of a season and of a year, which stand for their first day as well.
 _A_SEASON = timedelta(days=92)
 _A_YEAR = timedelta(days=365)
 # How far back a month without a year can lie. What an ending names did not end and begin again
 # since.
 _WITHIN_A_YEAR = timedelta(days=366)
+# What is told sooner than that after it happened is told of its moment, later of its day.
+_A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -470,11 +470,15 @@ async def _typed(attempt: Callable[[], Awaitable[Answer]]) -> Answer:
     try:
         return await attempt()
     except (RPCError, TemporalError) as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            # Temporal's client turns our caller's cancellation into an error of its own.
+        if being_cancelled():
             raise asyncio.CancelledError from error
         raise typed(error) from error
+
+
+def being_cancelled() -> bool:
+    """Whether our caller cancels us, which Temporal's client turns into an error of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 @contextlib.contextmanager

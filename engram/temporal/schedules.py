@@ -36,7 +36,7 @@ from engram.contracts.lifecycle import PassKind
 from engram.errors import EngramError, InvalidQuery, RunEnded
 from engram.settings import Settings
 from engram.temporal.passes import maintenance_state
-from engram.temporal.retry import asked_again, typed
+from engram.temporal.retry import asked_again, being_cancelled, typed
 
 _RECENT: Final = 5
 # How long a schedule may take to tell how it stands; it takes some milliseconds.
@@ -171,8 +171,7 @@ class Schedules:
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
-                task = asyncio.current_task()
-                if error.status in _TOO_LATE and not (task and task.cancelling()):
+                if error.status in _TOO_LATE and not being_cancelled():
                     # Temporal leaves a question open that meets the schedule's removal.
                     raise RunEnded("The schedule did not tell how it stands.") from error
                 raise

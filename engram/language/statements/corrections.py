@@ -103,9 +103,7 @@ def corrected(
         out = expression(_TABLE, "is_out").match(sentence.text)
         chosen = elsewhere().get(_bare(out.group("what"))) if out else None
         if chosen is not None and _is_chosen(chosen):
-            start = chosen.content.rpartition(chosen.value)[0].rstrip()
-            over = f"{start} no longer {chosen.value}."
-            yield replace(chosen, holds=False, begins=False, content=over, sentence=sentence)
+            yield _given_up(chosen, sentence)
             continue
         moved = expression(_TABLE, "changed_it").match(sentence.text)
         if moved and (last := last_declared()) is not None:
@@ -164,9 +162,7 @@ def _role_given_up(
     what = _bare(left.group("what")) if left else ""
     for one in roles if left else ():
         if f"{_bare(one.value)} ".startswith(f"{what} "):
-            start = one.content.rpartition(one.value)[0].rstrip()
-            over = f"{start} no longer {one.value}."
-            yield replace(one, holds=False, begins=False, content=over, sentence=sentence)
+            yield _given_up(one, sentence)
 
 
 def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
@@ -831,6 +827,13 @@ def _not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
 def _now(one: Declared, new: str, sentence: Sentence) -> Declared:
     content = f"{one.content.rpartition(one.value)[0]}{new}."
     return replace(one, value=new, content=content, sentence=sentence, begins=False)
+
+
+def _given_up(one: Declared, sentence: Sentence) -> Declared:
+    """The value that was right, and is none any more."""
+    start = one.content.rpartition(one.value)[0].rstrip()
+    content = f"{start} no longer {one.value}."
+    return replace(one, holds=False, begins=False, content=content, sentence=sentence)
 
 
 def _no_longer(one: Declared, sentence: Sentence) -> Declared:
