@@ -236,6 +236,7 @@ def test_what_a_user_asked_tells_nothing_of_what_the_assistant_said() -> None:
     of_assistant = scored(*found, by=by, question=asks("assistant", "knee", "suggested"))
     assert of_user[0].score == of_user[1].score
     assert of_assistant[1].memory == asked
+    assert of_assistant[1].score < of_assistant[0].score
 
 
 def test_the_role_names_who_speaks_where_no_speaker_is_known() -> None:
