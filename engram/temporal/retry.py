@@ -20,6 +20,7 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowFailureError,
+    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -77,6 +78,12 @@ def typed(error: BaseException) -> EngramError:
         return TemporalUnavailable("Temporal did not answer in time.")
     if isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError):
         return _from_failure(error.cause)
+    if isinstance(error, WorkflowQueryFailedError):
+        # Engram's queries only read. Where one fails, its worker had let go of the run.
+        return RunEnded(
+            "The worker could not answer for the run, which may just have ended.",
+            hint="The same call can be made again; the worker's log says what failed.",
+        )
     return UnknownFailure(f"Temporal failed: {type(error).__name__}.")
 
 

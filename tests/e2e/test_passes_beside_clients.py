@@ -14,16 +14,16 @@ import engram
 from engram.client.memory import MemoryStore
 from engram.domain.memories import MemoryStatus
 
-OLD, USED, RECALLS = 12, 6, 40
+OLD, USED, RECALLED, ROUNDS = 12, 6, 160, 2
 _CLIENT = f"""
-import asyncio, collections, json, sys
+import asyncio, collections, json, pathlib, sys
 import engram
 
 async def main():
     recalled = collections.Counter()
     async with engram.open(sys.argv[1], user_id="ada") as memory:
         print("ready", flush=True)
-        for _ in range({RECALLS}):
+        while recalled.total() < {RECALLED} or not pathlib.Path(sys.argv[2]).exists():
             hits = await memory.recall("the marimba lesson", include_test=True, limit=4)
             recalled.update(hit.memory.id for hit in hits)
     print(json.dumps(recalled))
@@ -35,7 +35,7 @@ asyncio.run(main())
 @pytest.mark.long
 async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Path) -> None:
     """Two processes recall while passes run: every recall is counted, what is due leaves once."""
-    folder = tmp_path / "data"
+    folder, enough = tmp_path / "data", tmp_path / "enough"
     async with engram.open(folder, user_id="ada") as memory:
         old = [
             (await memory.create_test(f"A bassoon was heard, {n}.", age_days=200)).id
@@ -47,7 +47,12 @@ async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Pat
         ]
         clients = [
             await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _CLIENT, str(folder), stdout=asyncio.subprocess.PIPE
+                sys.executable,
+                "-c",
+                _CLIENT,
+                str(folder),
+                str(enough),
+                stdout=asyncio.subprocess.PIPE,
             )
             for _ in range(2)
         ]
@@ -56,18 +61,17 @@ async def test_recalls_of_other_processes_and_passes_count_exactly(tmp_path: Pat
             assert client.stdout is not None
             assert await client.stdout.readline() == b"ready\n"
         talking = asyncio.gather(*(client.communicate() for client in clients))
-        left = rounds = 0
-        while not talking.done():
-            rounds += 1
+        left = 0
+        for _ in range(ROUNDS):
             left += await _both_passes_twice(memory)
+        enough.touch()
         left += await _both_passes_twice(memory)
         answers = await talking
         assert [client.returncode for client in clients] == [0, 0]
     recalled = Counter[str]()
     for printed, _ in answers:
         recalled.update(json.loads(printed))
-    assert recalled.total() >= 2 * RECALLS
-    assert rounds >= 2
+    assert recalled.total() >= 2 * RECALLED
     assert recalled.keys().isdisjoint(old)
     # Closing noted the last recalls.
     async with engram.open(folder, user_id="ada") as memory:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 import stamina
 from structlog.testing import capture_logs
+from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import RunEnded, TemporalUnavailable
@@ -22,9 +23,10 @@ def ended() -> RPCError:
     return RPCError(ENDED, RPCStatusCode.FAILED_PRECONDITION, b"")
 
 
-async def test_a_run_that_just_ends_is_asked_again() -> None:
+@pytest.mark.parametrize("failure", [ended(), WorkflowQueryFailedError("evicted")])
+async def test_a_run_that_just_ends_is_asked_again(failure: Exception) -> None:
     """The next attempt meets what is there then, and its answer is the answer."""
-    failures = [ended(), ended()]
+    failures = [failure, failure]
 
     async def attempt() -> str:
         if failures:
