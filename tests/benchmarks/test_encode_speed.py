@@ -116,8 +116,8 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """The median of the blocks."""
-        return statistics.median(self.rates)
+        """Of the quickest block: whatever else the machine does only takes away."""
+        return max(self.rates)
 
 
 async def taken(call: Call, first: int, count: int) -> list[float]:
