@@ -44,6 +44,7 @@ from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
+from engram.language.periods import start_told
 from engram.language.statements.corrections import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 
@@ -205,6 +206,9 @@ def _statement(
         tags=tags,
         evidence=evidence,
         event_at=event_at,
+        event_by=_event_by(event_at, evidence, witnesses)
+        if stated.begins or not stated.holds
+        else None,
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
@@ -283,6 +287,17 @@ def words_in(episode: Episode, quote: str) -> str | None:
 def _tags(tags: Sequence[str]) -> Iterable[str]:
     named = (" ".join(tag.casefold().split())[:_LONGEST_TAG] for tag in tags)
     return dict.fromkeys(tag for tag in named if tag)
+
+
+def _event_by(
+    event_at: datetime | None, evidence: Iterable[Evidence], witnesses: Iterable[Episode]
+) -> datetime | None:
+    """The end of the time that the quoted words name, where what happened is placed in it."""
+    if event_at is None:
+        return None
+    said_at = {episode.id: episode.timestamp for episode in witnesses}
+    named = (start_told(quote.words, said_at[quote.episode_id]) for quote in evidence)
+    return next((told.end for told in named if told is not None and told.holds(event_at)), None)
 
 
 def _believable(moment: datetime | None) -> datetime | None:

@@ -154,7 +154,7 @@ def from_statement(
         holds=stated.holds,
         begins=stated.begins,
         entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
-        happened_at=start_told(stated.sentence.text, turn.said_at) if changes else None,
+        happened_at=_start(stated.sentence.text, turn) if changes else None,
         confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,
         importance=importance,
     )
@@ -200,7 +200,7 @@ def from_note(turn: TurnView, note: Note) -> StatedKnowledge:
         predicate=note.predicate,
         object=note.object,
         entities=_names(note.clause),
-        happened_at=start_told(note.sentence.text, turn.said_at),
+        happened_at=_start(note.sentence.text, turn),
         confidence=_AS_IT_STANDS,
         importance=note.importance,
     )
@@ -261,7 +261,13 @@ def _is_naming(one: Declared) -> bool:
 
 def _began(turn: TurnView, one: Declared) -> datetime | None:
     """When a change happened, said beside its new value: "moved to Friday" is no date of it."""
-    return start_told(one.sentence.text.replace(one.value, " "), turn.said_at)
+    return _start(one.sentence.text.replace(one.value, " "), turn)
+
+
+def _start(sentence: str, turn: TurnView) -> datetime | None:
+    """The first moment of the time that a sentence of a turn names for what began."""
+    told = start_told(sentence, turn.said_at)
+    return told.begin if told else None
 
 
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:
@@ -275,7 +281,7 @@ def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnow
             "quotes": _quotes(turn, end.sentence),
             "holds": False,
             "ended": end.resolution,
-            "happened_at": start_told(end.sentence.text, turn.said_at),
+            "happened_at": _start(end.sentence.text, turn),
             "confidence": _AS_IT_STANDS,
         }
     )
@@ -295,7 +301,7 @@ def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
         holds=False,
         ended=Resolution.FULFILLED,
         entities=_names(done),
-        happened_at=start_told(where.text, turn.said_at),
+        happened_at=_start(where.text, turn),
         confidence=_AS_IT_STANDS,
         importance=_PROMISE_IMPORTANCE,
     )

@@ -238,11 +238,13 @@ class _ByEvent:
         told: All of it.
         changes: Of each value, what says that it began or ended.
         left: Of each turn, the values that it says ended: "from Kyoto to Porto".
+        moving: The turns that say what began as well.
     """
 
     told: Sequence[TimelineEntry]
     changes: Mapping[tuple[str, str], Sequence[TimelineEntry]]
     left: Mapping[str, Collection[str]]
+    moving: frozenset[str]
 
     @classmethod
     def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
@@ -255,7 +257,10 @@ class _ByEvent:
             if ends_something(one.slot) and one.slot.object:
                 for episode_id in one.telling.episode_ids:
                     left.setdefault(episode_id, set()).add(one.slot.object)
-        return cls(in_order, changes, left)
+        moving = frozenset(
+            e for one in in_order if one.telling.begins for e in one.telling.episode_ids
+        )
+        return cls(in_order, changes, left, moving)
 
     def could_follow(self, change: TimelineEntry, held: Slot) -> bool:
         """Whether what was said to hold can be what a change put an end to.
@@ -266,6 +271,10 @@ class _ByEvent:
             return True
         left = [self.left[e] for e in change.telling.episode_ids if e in self.left]
         return not left or any(held.object in objects for objects in left)
+
+    def only_ends(self, change: TimelineEntry) -> bool:
+        """Whether a change ends something, and its turns tell of nothing that took its place."""
+        return ends_something(change.slot) and self.moving.isdisjoint(change.telling.episode_ids)
 
     def alike(self, change: TimelineEntry) -> Sequence[TimelineEntry]:
         """The changes to the same value at about the same time."""
@@ -294,25 +303,33 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
     moved after that. Further back than what is named lasts it is no matter of wording any more,
-    but for what names the very value that it ends: told to be married in October, "we divorced in
-    March" means that it is over. What was said after the change was first told is no news about
-    it: telling it again later does not make it happen again.
+    but for what only ends something. Told to be married in October, "we divorced in March" means
+    that it is over; "they laid me off last week" ends the job told yesterday. What was said after
+    the change was first told is no news about it: telling it again later does not make it happen
+    again.
     """
     event_at = change.telling.event_at
     if not _changes(change):
         return event_at
     first_told = min(other.telling.known_at for other in told.alike(change))
-    ends_it = ends_something(change.slot) and change.slot.object != ""
-    reach = _WITHIN_A_YEAR if ends_it else _imprecision(event_at)
+    named = change.telling.event_by
+    reach = _imprecision(event_at) if named is None else named - event_at
+    if told.only_ends(change):
+        reach = _WITHIN_A_YEAR if change.slot.object else max(reach, _IMPRECISION)
     meanwhile = (
         other.telling.event_at
         for other in reversed(told.after(event_at, min(reach, first_told - event_at)))
         if event_at < other.telling.event_at < first_told
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
-        and told.could_follow(change, other.slot)
+        and (_is_within(named, other) or told.could_follow(change, other.slot))
     )
     return next(meanwhile, event_at)
+
+
+def _is_within(named: datetime | None, other: TimelineEntry) -> bool:
+    """Whether it was said within the time that is named: then what is told later counts."""
+    return named is not None and other.telling.event_at < named
 
 
 def _imprecision(event_at: datetime) -> timedelta:
@@ -331,8 +348,11 @@ def _changes(one: TimelineEntry) -> bool:
 
 
 def _is_of_its_day(one: TimelineEntry) -> bool:
-    """Whether it says what held on that day; a change told later only names about when."""
-    return not one.telling.begins or one.telling.event_at == one.telling.known_at
+    """Whether it says what held on that day; a change told later mostly names about when."""
+    telling = one.telling
+    if not telling.begins or telling.event_at == telling.known_at:
+        return True
+    return telling.event_by is not None and telling.event_by - telling.event_at <= _A_DAY
 
 
 def _is_before(held: Slot, change: Slot) -> bool:

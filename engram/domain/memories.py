@@ -286,7 +286,9 @@ class Telling(StoredValue):
     """One time that something was said: of when, and when.
 
     Attributes:
-        event_at: When, by its own words, it happened or began to hold.
+        event_at: When, by its own words, it happened or began to hold, at the earliest.
+        event_by: The first moment by which, by its own words, it had: of "in March" the first of
+            April. None where they name no time.
         known_at: Timestamp of the latest turn that says so.
         begins: Whether it says that it began then, not just that it held.
         episode_ids: The turns that say so.
@@ -295,6 +297,7 @@ class Telling(StoredValue):
     """
 
     event_at: Moment
+    event_by: Moment | None = None
     known_at: Moment
     begins: bool = False
     episode_ids: tuple[str, ...] = Field(min_length=1)

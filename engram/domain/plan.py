@@ -43,6 +43,7 @@ class Statement(StoredValue):
         tags: Topics.
         evidence: The words of its episodes that say so; none where it was inferred.
         event_at: When it happened or began to hold; None for when it was said.
+        event_by: The first moment by which, in its words, it had; None where they name no time.
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
     """
@@ -60,6 +61,7 @@ class Statement(StoredValue):
     tags: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     event_at: datetime | None = None
+    event_by: datetime | None = None
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)
     episode_ids: tuple[str, ...] = Field(min_length=1)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
+from engram.domain.values import Period
 from engram.language import calendar
 from engram.language.calendar import (
     MONTH,
@@ -229,20 +230,24 @@ def read(
         turn.hide(hidden)
 
 
-def start_date_of(sentence: str, said_at: datetime) -> datetime | None:
-    """The moment at which what a sentence tells began; None if it names none that is past.
+def start_period(sentence: str, said_at: datetime) -> Period | None:
+    """The time in which what a sentence tells began; None if it names none that is past.
 
-    A month or year that is named counts before a day, and stands for its first day. Days
-    and weeks keep the time of day at which it was said, "2 months ago" is the first of
-    that month.
+    A month or year that is named counts before a day. The time begins with its first day; days
+    and weeks keep the time of day at which it was said, "2 months ago" is the first of that
+    month. It ends with the last day that the words leave open: people who count back are off
+    by as much as they count in, "2 weeks ago" by a week.
     """
     turn = Masked(sentence)
     # "I assured them we'd ship on Wednesday": what began is told, not what is to come.
     if _LOOKS_AHEAD.search(turn.low):
         return None
     named = (one.when for one in read(turn, said_at, untold=Tense.PAST))
-    moments = (_moment(when, said_at) for when in sorted(named, key=_widest_first))
-    return next((moment for moment in moments if moment <= said_at), None)
+    for when in sorted(named, key=_widest_first):
+        began = _moment(when, said_at)
+        if began <= said_at:
+            return Period(began, max(began, _latest(when, said_at)))
+    return None
 
 
 def _widest_first(when: When) -> int:
@@ -257,6 +262,11 @@ def _moment(when: When, said_at: datetime) -> datetime:
     if when.unit == "week":
         here -= timedelta(days=here.weekday())
     return said_at - (here - first)
+
+
+def _latest(when: When, said_at: datetime) -> datetime:
+    after = calendar.shift(when.day, 1, when.counted) if when.counted else when.after()
+    return datetime.combine(after, time(), tzinfo=said_at.tzinfo)
 
 
 # "They moved it to January 20" was done; the day that it names is still to come.

@@ -15,7 +15,7 @@ from engram.language.dates import (
     Dated,
     QuestionRules,
     read,
-    start_date_of,
+    start_period,
 )
 from engram.language.found import Masked
 from engram.language.loose_dates import (
@@ -104,21 +104,21 @@ _SEASON_PAST: Final = re.compile(
 )
 
 
-def start_told(sentence: str, said_at: datetime) -> datetime | None:
-    """When what a sentence tells began, also where it names a season: "last summer".
+def start_told(sentence: str, said_at: datetime) -> Period | None:
+    """The time in which what a sentence tells began, also where it names a season: "last summer".
 
     Args:
         sentence: What was said.
         said_at: When.
 
     Returns:
-        The first moment of the season; else as :func:`engram.language.dates.start_date_of`.
+        The season; else as :func:`engram.language.dates.start_period`.
     """
     if _SEASON_PAST.search(sentence):
         period = period_named(sentence, said_at)
         if period is not None and period.begin is not None and period.begin <= said_at:
-            return period.begin
-    return start_date_of(sentence, said_at)
+            return period
+    return start_period(sentence, said_at)
 
 
 def _with_years(text: str, year: int) -> str:

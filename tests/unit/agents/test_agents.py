@@ -261,6 +261,27 @@ async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
     assert [s.event_at for s in output.statements] == [datetime(2024, 5, 1, tzinfo=UTC), None]
 
 
+@pytest.mark.parametrize(
+    ("words", "placed", "by"),
+    [
+        ("We moved last summer.", "2023-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
+        ("We moved last summer.", "2021-07-20T00:00:00Z", None),
+        ("We moved at last.", "2023-07-20T00:00:00Z", None),
+    ],
+    ids=["within it", "outside", "no time is named"],
+)
+async def test_the_words_say_how_long_the_time_is_in_which_something_happened(
+    words: str, placed: str, by: datetime | None
+) -> None:
+    """Read by rules, whichever model places what happened in it."""
+    told = statement(
+        "e1", quotes=[words], predicate="lives in", object="Rome", begins=True, happened_at=placed
+    )
+    model, _ = scripted({"reasoning": "", "statements": [told]})
+    output = await ExtractionAgent(model).extract([said(1, words)])
+    assert [one.event_by for one in output.statements] == [by]
+
+
 def remembered(*contents: str) -> list[SemanticMemory]:
     """Memories with these contents."""
     knowledge = ReconciledKnowledge()

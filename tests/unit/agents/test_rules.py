@@ -12,7 +12,8 @@ import pytest
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
 from engram.agents.rules_model import extract, link, load
 from engram.domain.memories import Category, Slot
-from engram.language.dates import start_date_of
+from engram.language.dates import start_period
+from engram.language.periods import start_told
 from engram.language.statements.clauses import clauses, sentences
 from engram.language.statements.patterns import candidates, is_inside, patterns, readings
 from engram.language.statements.predicates import RuleStatement
@@ -255,7 +256,29 @@ def test_what_is_not_stated_is_not_remembered(text: str) -> None:
 )
 def test_when_something_began(text: str, day: datetime | None) -> None:
     """Resolved against the turn's own time, and never in the future."""
-    assert start_date_of(text, SAID) == day
+    told = start_period(text, SAID)
+    assert (told and told.begin) == day
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("I moved on 4 May 2025.", datetime(2025, 5, 5, tzinfo=UTC)),
+        ("I quit Ocado last Friday.", datetime(2025, 6, 14, tzinfo=UTC)),
+        ("I moved three days ago.", datetime(2025, 6, 18, tzinfo=UTC)),
+        ("I moved two weeks ago.", datetime(2025, 6, 13, tzinfo=UTC)),
+        ("I moved two months ago.", datetime(2025, 5, 20, tzinfo=UTC)),
+        ("I moved last week.", datetime(2025, 6, 16, tzinfo=UTC)),
+        ("I moved in March.", datetime(2025, 4, 1, tzinfo=UTC)),
+        ("I moved in 2015.", datetime(2016, 1, 1, tzinfo=UTC)),
+        ("I moved last summer.", datetime(2024, 9, 1, tzinfo=UTC)),
+    ],
+)
+def test_until_when_it_may_have_begun(text: str, end: datetime) -> None:
+    """With the last day that the words leave open; who counts back is off by the unit."""
+    told = start_told(text, SAID)
+    assert told is not None
+    assert told.end == end
 
 
 def seen(alias: str, what: str, *, fresh: bool, entities: tuple[str, ...] = ()) -> MemoryView:

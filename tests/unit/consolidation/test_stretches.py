@@ -23,6 +23,7 @@ def told(
     session: str | None = "s1",
     sequence: int = 0,
     turn: str = "",
+    lasts: float | None = None,
 ) -> TimelineEntry:
     """One telling of what was so on one day, said that day unless another is given."""
     said = on(0) + timedelta(days=event if known is None else known)
@@ -30,6 +31,7 @@ def told(
         Slot(subject="user", predicate=predicate, object=what),
         Telling(
             event_at=on(0) + timedelta(days=event),
+            event_by=None if lasts is None else on(0) + timedelta(days=event + lasts),
             known_at=said,
             begins=begins,
             episode_ids=(turn or f"{session} {said} {sequence}",),
@@ -452,6 +454,24 @@ def test_the_last_that_was_seen_in_the_month_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("lasts", "seen", "day"),
+    [(92, 60, 60), (92, 92, 92), (92, 93, 0), (7, 6, 6), (7, 8, 0), (1, 2, 0)],
+)
+def test_a_change_happened_within_the_time_that_its_words_name(
+    lasts: float, seen: float, day: float
+) -> None:
+    """A summer lasts longer than "two weeks ago" leaves open, and 4 May is that day."""
+    move = told("lisbon", 0, 200, begins=True, session="m", lasts=lasts)
+    assert happened(move, told("porto", seen)) == day
+
+
+def test_a_move_on_a_day_that_is_named_says_where_somebody_lived() -> None:
+    """Moved to Porto "on 10 May", told on the 12th: who came to Lisbon in May came later."""
+    assert happened(MOVED, told("porto", 10, 12, begins=True, lasts=1)) == 10
+    assert happened(MOVED, told("porto", 10, 12, begins=True, lasts=7)) == 0
+
+
+@pytest.mark.parametrize(
     ("hour", "known", "after"),
     [(0.2, 20.2, ["paris > lisbon", "lisbon"]), (-0.2, 59.8, ["lisbon > paris", "paris"])],
     ids=["told before", "told after"],
@@ -521,6 +541,8 @@ def test_an_ending_of_what_it_names_reaches_back_a_year(day: float, left: float)
     ending = ended("porto", 0, 400, session="m")
     assert happened(ending, told("porto", day)) == left
     assert happened(ended("", 0, 400, session="m"), told("porto", 31.5)) == 0
+    last_week = told("", 0, 9, predicate=NO_LONGER, session="m", lasts=7)
+    assert happened(last_week, told("porto", 8)) == 8
 
 
 def test_an_ending_that_names_nothing_comes_after_whatever_was_seen() -> None:
@@ -565,6 +587,25 @@ def test_a_move_comes_after_what_was_seen_where_that_was_left(seen: str, day: fl
     move = told("porto", 0, 40, begins=True, turn="move")
     away = told("kyoto", 0, 40, predicate=NO_LONGER, turn="move")
     assert happened(move, away, told(seen, 10)) == day
+
+
+@pytest.mark.parametrize(("seen", "day"), [(10, 10), (31, 0), (40, 0)])
+def test_within_the_time_that_a_move_names_what_is_told_later_counts(
+    seen: float, day: float
+) -> None:
+    """Seen in Lyon on the tenth, told later to have moved from Kyoto that month: Lyon is over."""
+    move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
+    away = told("kyoto", 0, 90, predicate=NO_LONGER, turn="move", lasts=31)
+    assert happened(move, away, told("lyon", seen)) == day
+
+
+def test_an_ending_that_says_what_began_reaches_no_further_than_its_words() -> None:
+    """Seen in Porto in May, "we moved from Porto to Rome in March" tells of a time before that."""
+    away = told("porto", 0, 200, predicate=NO_LONGER, turn="move", lasts=31)
+    move = told("rome", 0, 200, begins=True, turn="move", lasts=31)
+    seen = told("porto", 60)
+    assert stretches([move, away, seen])[-1].slot == seen.slot
+    assert stretches([away, seen])[-1].slot == away.slot
 
 
 def test_a_longer_timeline_costs_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,12 +38,14 @@ class Word:
         city: Which one; empty for an ending that names none.
         kind: "plain" (lives in), "begins" (moved to) or "ends" (no longer lives in).
         back: How many days before it was said it happened; None if it does not say.
+        lasts: How many days the time has that it names; None if that does not show.
     """
 
     day: int
     city: str
     kind: str
     back: int | None
+    lasts: int | None = None
 
     @property
     def known_at(self) -> datetime:
@@ -68,6 +70,7 @@ class Word:
             holds=self.kind != "ends",
             begins=self.kind == "begins",
             event_at=None if self.back is None else self.event_at,
+            event_by=None if self.lasts is None else self.event_at + timedelta(days=self.lasts),
         )
 
 
@@ -76,7 +79,8 @@ Words = tuple[Word, ...]
 
 def is_told_of_its_own_time(word: Word) -> bool:
     """Whether it says where they lived on a day that is not just the name of a month."""
-    return word.kind == "plain" or (word.kind == "begins" and word.event_at == word.known_at)
+    of_a_day = word.event_at == word.known_at or word.lasts == 1
+    return word.kind == "plain" or (word.kind == "begins" and of_a_day)
 
 
 def is_different(lived: Word, change: Word) -> bool:
@@ -96,15 +100,17 @@ def happened(word: Word, words: Words) -> datetime:
         if (other.city, other.kind) == (word.city, word.kind)
         and abs(other.event_at - word.event_at) <= A_MONTH
     )
-    # An ending of the very city reaches further back: see the rule's own words.
-    reach = A_YEAR if word.kind == "ends" and word.city else A_MONTH
+    named = A_MONTH if word.lasts is None else timedelta(days=word.lasts)
+    # An ending reaches further back, most where it names the city: see the rule's own words.
+    if word.kind == "ends":
+        named = A_YEAR if word.city else max(named, A_MONTH)
     meanwhile = [
         other.event_at
         for other in words
         if is_told_of_its_own_time(other)
         and is_different(other, word)
         and word.event_at < other.event_at < first_told
-        and other.event_at - word.event_at <= reach
+        and other.event_at - word.event_at <= named
     ]
     return max(meanwhile, default=word.event_at)
 
@@ -149,7 +155,8 @@ def a_word(draw: st.DrawFn, day: int) -> Word:
     kind = draw(st.sampled_from(("plain", "plain", "begins", "begins", "ends")))
     city = draw(st.sampled_from((*CITIES, "") if kind == "ends" else CITIES))
     back = draw(st.none() | st.integers(0, 120))
-    return Word(day, city, kind, back)
+    lasts = None if back is None else draw(st.sampled_from((None, 1, 7, 31, 92)))
+    return Word(day, city, kind, back, lasts)
 
 
 @st.composite

@@ -99,6 +99,23 @@ async def test_a_changed_address_answers_with_the_new_one(
     assert place(before, old) == 0
 
 
+@pytest.mark.parametrize(
+    ("on", "home"), [(15, "Turin"), (20, "Kyoto")], ids=["before that", "at about that time"]
+)
+async def test_a_move_that_is_told_late_goes_by_the_time_that_it_names(
+    repository: EdgeRepository, on: int, home: str
+) -> None:
+    """Who lives in Turin on the tenth, and moved "two weeks ago" on the first, came back to it."""
+    memory = InProcessMemory(repository)
+    moved = "We moved from Turin to Kyoto two weeks ago."
+    scope = await heard(memory, [(10, "I live in Turin now."), (on, moved)])
+    hits = await memory.recall(
+        scope, "Where do I live?", NOW, memory_types=MemoryType.SEMANTIC, min_score=0
+    )
+    homes = [hit.memory.content for hit in hits if "lives in" in hit.memory.content]
+    assert homes[0] == f"The user lives in {home}."
+
+
 async def test_the_old_one_is_understood_and_not_noted_down(repository: EdgeRepository) -> None:
     """After "Don't use the old one", no memory says that the user does not use "the old one"."""
     memory = InProcessMemory(repository)
