@@ -196,11 +196,18 @@ def settings_from(
             up when there is something to log.
 
     Raises:
-        InvalidSettings: one of them cannot be used.
+        InvalidSettings: one of them cannot be used, or --url tells a server whom to ask.
     """
     from engram import logging  # noqa: PLC0415 - slow; no help text needs it
+    from engram.errors import InvalidSettings  # noqa: PLC0415 - same
     from engram.settings import Settings  # noqa: PLC0415 - same
 
+    if stays and given_url.get() is not None:
+        raise InvalidSettings(
+            "This command answers others; --url says whom a command asks.",
+            allowed="--url with commands that ask and end",
+            hint="Leave it out; ENGRAM_HTTP_HOST and ENGRAM_HTTP_PORT say where to answer.",
+        )
     options = {"data_dir": data_dir, "url": given_url.get()}
     settings = Settings.load(
         **{name: given for name, given in options.items() if given is not None}

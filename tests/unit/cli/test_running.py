@@ -60,6 +60,16 @@ def test_one_place_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         given_url.reset(token)
 
 
+def test_a_command_that_answers_others_asks_nobody() -> None:
+    """An address on the line of ``engram up`` would do nothing: it is refused, not passed over."""
+    token = given_url.set("http://127.0.0.1:8745")
+    try:
+        with pytest.raises(InvalidSettings, match="answers others"):
+            settings_from(stays=True)
+    finally:
+        given_url.reset(token)
+
+
 def test_a_moment_is_read_or_refused() -> None:
     """ISO 8601 is read; anything else is a typed error that shows the form."""
     when = moment("2026-05-20T08:15:00+01:00", InvalidQuery)
