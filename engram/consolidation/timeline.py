@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -238,29 +238,30 @@ class _ByEvent:
         told: All of it.
         changes: Of each value, what says that it began or ended.
         left: Of each turn, the values that it says ended: "from Kyoto to Porto".
-        moving: The turns that say what began as well.
+        begun: Of each turn, the values that it says began.
     """
 
     told: Sequence[TimelineEntry]
     changes: Mapping[tuple[str, str], Sequence[TimelineEntry]]
     left: Mapping[str, Collection[str]]
-    moving: frozenset[str]
+    begun: Mapping[str, Collection[str]]
 
     @classmethod
     def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
         in_order = sorted(told, key=lambda one: one.telling.event_at)
         changes: dict[tuple[str, str], list[TimelineEntry]] = {}
         left: dict[str, set[str]] = {}
+        begun: dict[str, set[str]] = {}
         for one in in_order:
             if _changes(one):
                 changes.setdefault((one.slot.predicate, one.slot.object), []).append(one)
             if ends_something(one.slot) and one.slot.object:
                 for episode_id in one.telling.episode_ids:
                     left.setdefault(episode_id, set()).add(one.slot.object)
-        moving = frozenset(
-            e for one in in_order if one.telling.begins for e in one.telling.episode_ids
-        )
-        return cls(in_order, changes, left, moving)
+            elif one.telling.begins:
+                for episode_id in one.telling.episode_ids:
+                    begun.setdefault(episode_id, set()).add(one.slot.object)
+        return cls(in_order, changes, left, begun)
 
     def could_follow(self, change: TimelineEntry, held: Slot) -> bool:
         """Whether what was said to hold can be what a change put an end to.
@@ -269,17 +270,36 @@ class _ByEvent:
         """
         if ends_something(change.slot):
             return True
-        left = [self.left[e] for e in change.telling.episode_ids if e in self.left]
-        return not left or any(held.object in objects for objects in left)
+        left = self._other_side(change)
+        return not left or held.object in left
 
     def only_ends(self, change: TimelineEntry) -> bool:
         """Whether a change ends something, and its turns tell of nothing that took its place."""
-        return ends_something(change.slot) and self.moving.isdisjoint(change.telling.episode_ids)
+        return ends_something(change.slot) and not self._other_side(change)
 
-    def alike(self, change: TimelineEntry) -> Sequence[TimelineEntry]:
-        """The changes to the same value at about the same time."""
+    def first_told(self, change: TimelineEntry) -> datetime:
+        """When a change was first told: of the same value, and at about the same time."""
         changes = self.changes[change.slot.predicate, change.slot.object]
-        return _between(changes, change.telling.event_at, -_IMPRECISION, _IMPRECISION)
+        telling, ahead = change.telling, _IMPRECISION
+        if telling.event_by is not None:
+            ahead = max(ahead, telling.event_by - telling.event_at)
+        near = _between(changes, telling.event_at, -_IMPRECISION, ahead)
+        return min(one.telling.known_at for one in near if self._could_be_one(one, change))
+
+    def _could_be_one(self, one: TimelineEntry, change: TimelineEntry) -> bool:
+        """Whether two changes may be one: neither their times nor what they name tells them apart."""
+        sides = self._other_side(one), self._other_side(change)
+        if all(sides) and sides[0].isdisjoint(sides[1]):
+            return False
+        days = _days_named(one.telling), _days_named(change.telling)
+        if days[0] is None or days[1] is None:
+            return True
+        return days[0][0] <= days[1][1] and days[1][0] <= days[0][1]
+
+    def _other_side(self, change: TimelineEntry) -> frozenset[str]:
+        """What the turns of a change say was left for it, or what began where it ends something."""
+        told = self.begun if ends_something(change.slot) else self.left
+        return frozenset(o for e in change.telling.episode_ids for o in told.get(e, ()))
 
     def after(self, event_at: datetime, most: timedelta) -> Sequence[TimelineEntry]:
         """What is said to have happened then or not that much later."""
@@ -311,7 +331,7 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
     event_at = change.telling.event_at
     if not _changes(change):
         return event_at
-    first_told = min(other.telling.known_at for other in told.alike(change))
+    first_told = told.first_told(change)
     named = change.telling.event_by
     reach = _imprecision(event_at) if named is None else named - event_at
     if told.only_ends(change):
@@ -325,6 +345,14 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
         and (_is_within(named, other) or told.could_follow(change, other.slot))
     )
     return next(meanwhile, event_at)
+
+
+def _days_named(telling: Telling) -> tuple[date, date] | None:
+    """The first and the last day that a telling leaves open; None where it does not say."""
+    first = telling.event_at.date()
+    if telling.event_by is not None:
+        return first, max(first, (telling.event_by - timedelta(microseconds=1)).date())
+    return (first, first) if telling.event_at == telling.known_at else None
 
 
 def _is_within(named: datetime | None, other: TimelineEntry) -> bool:

@@ -599,6 +599,36 @@ def test_within_the_time_that_a_move_names_what_is_told_later_counts(
     assert happened(move, away, told("lyon", seen)) == day
 
 
+@pytest.mark.parametrize(
+    ("before", "day"),
+    [
+        (told("porto", 5, begins=True, turn="before"), 0),
+        (told("porto", -3, begins=True, turn="before"), 10),
+        (told("porto", -3, -1, begins=True, turn="before"), 0),
+        (told("porto", 40, begins=True, turn="before"), 10),
+    ],
+    ids=["in that time", "on a day before it", "about then", "on a day after it"],
+)
+def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
+    before: TimelineEntry, day: float
+) -> None:
+    """A move to Porto on a day that is known is not that of another month."""
+    move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
+    assert happened(move, before, told("lyon", 10)) == day
+
+
+@pytest.mark.parametrize(("gone", "home"), [("kyoto", "lyon"), ("rome", "porto")])
+def test_a_move_from_elsewhere_is_another_move(gone: str, home: str) -> None:
+    """Came to Porto from Rome on the fifth, seen in Lyon, then from Kyoto: that was a second time."""
+    first = told("porto", 5, begins=True, turn="first")
+    left = told(gone, 5, predicate=NO_LONGER, turn="first")
+    move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
+    away = told("kyoto", 0, 90, predicate=NO_LONGER, turn="move", lasts=31)
+    found = stretches([first, left, move, away, told("lyon", 10)])
+    holds = [one for one in found if one.slot.predicate == LIVES and one.closed_by is None]
+    assert [one.slot.object for one in holds] == [home]
+
+
 def test_an_ending_that_says_what_began_reaches_no_further_than_its_words() -> None:
     """Seen in Porto in May, "we moved from Porto to Rome in March" tells of a time before that."""
     away = told("porto", 0, 200, predicate=NO_LONGER, turn="move", lasts=31)

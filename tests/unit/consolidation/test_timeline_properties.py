@@ -57,6 +57,14 @@ class Word:
         """When it happened, by its own words."""
         return on(self.day - (self.back or 0))
 
+    @property
+    def days(self) -> frozenset[int] | None:
+        """The days on which it can have happened, by its own words; None where they do not show."""
+        first = self.day - (self.back or 0)
+        if self.lasts is None and self.back:
+            return None
+        return frozenset(range(first, first + (self.lasts or 1)))
+
     def turn(self) -> Episode:
         """The turn that says it."""
         return said(self.day)
@@ -98,7 +106,8 @@ def happened(word: Word, words: Words) -> datetime:
         other.known_at
         for other in words
         if (other.city, other.kind) == (word.city, word.kind)
-        and abs(other.event_at - word.event_at) <= A_MONTH
+        and -A_MONTH <= other.event_at - word.event_at <= max(A_MONTH, timedelta(word.lasts or 0))
+        and (other.days is None or word.days is None or other.days & word.days)
     )
     named = A_MONTH if word.lasts is None else timedelta(days=word.lasts)
     # An ending reaches further back, most where it names the city: see the rule's own words.
