@@ -287,7 +287,7 @@ class _ByEvent:
         return min(one.telling.known_at for one in near if self._could_be_one(one, change))
 
     def _could_be_one(self, one: TimelineEntry, change: TimelineEntry) -> bool:
-        """Whether two changes may be one: neither their times nor what they name tells them apart."""
+        """Whether two changes may be one: neither their times nor their other sides differ."""
         sides = self._other_side(one), self._other_side(change)
         if all(sides) and sides[0].isdisjoint(sides[1]):
             return False

@@ -619,7 +619,7 @@ def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
 
 @pytest.mark.parametrize(("gone", "home"), [("kyoto", "lyon"), ("rome", "porto")])
 def test_a_move_from_elsewhere_is_another_move(gone: str, home: str) -> None:
-    """Came to Porto from Rome on the fifth, seen in Lyon, then from Kyoto: that was a second time."""
+    """Came to Porto from Rome on the fifth, and from Kyoto, seen in Lyon between: came twice."""
     first = told("porto", 5, begins=True, turn="first")
     left = told(gone, 5, predicate=NO_LONGER, turn="first")
     move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
