@@ -284,7 +284,7 @@ class MaintenanceWorkflow:
             except (ActivityError, ChildWorkflowError) as error:
                 self._failed(_failure(error))
             else:
-                self._report = self._report.with_user(report)
+                self._report = self._report.with_user(user, report)
                 if report.failures:
                     failed = self._report.failed + 1
                     self._report = self._report.model_copy(update={"failed": failed})
