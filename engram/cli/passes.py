@@ -21,6 +21,7 @@ from engram.cli.running import (
     over_http,
     run,
     settings_from,
+    watched,
 )
 from engram.errors import InvalidQuery, InvalidSettings, TemporalUnavailable
 
@@ -216,20 +217,30 @@ def _over_everybody(kind: str, options: AnswerOptions, *, dry_run: bool, test_on
     population = Population.TEST if test_only else Population.REAL
     asked = PassKind(kind)
 
-    async def rehearsed() -> ConsolidationRehearsal:
+    async def rehearsed(advance: Callable[[int, int], None]) -> ConsolidationRehearsal:
         async with temporal(options) as (client, settings):
-            return await rehearse_consolidation(client, settings, population)
+            return await rehearse_consolidation(client, settings, population, advance)
 
-    async def work() -> MaintenanceReport:
+    async def work(tell: Callable[[str], None]) -> MaintenanceReport:
         async with temporal(options) as (client, settings):
             runner = PassRunner(client, settings)
-            return await runner.maintain(asked, population=population, dry_run=dry_run)
 
-    with output.errors.status(f"Passing over all users: {kind}"):
-        if dry_run and asked is PassKind.CONSOLIDATION:
-            options.show(run(rehearsed), _print_rehearsal)
-        else:
-            options.show(run(work), _print_maintenance)
+            async def look() -> str | None:
+                far = await runner.progress(asked, population=population, dry_run=dry_run)
+                return None if far is None else f"{far.served} of {far.found}"
+
+            passing = runner.maintain(asked, population=population, dry_run=dry_run)
+            return await watched(passing, tell, look)
+
+    doing = f"Passing over all users: {kind}"
+    if dry_run and asked is PassKind.CONSOLIDATION:
+        with output.advancing(doing) as advance:
+            rehearsal = run(lambda: rehearsed(advance))
+        options.show(rehearsal, _print_rehearsal)
+    else:
+        with output.telling(doing) as tell:
+            report = run(lambda: work(tell))
+        options.show(report, _print_maintenance)
 
 
 def _print_maintenance(report: MaintenanceReport) -> None:

@@ -339,6 +339,18 @@ class MaintenanceReport(Message):
         )
 
 
+class MaintenanceProgress(Message):
+    """How far a pass over all users is.
+
+    Attributes:
+        found: Users who were found due so far; there may be more.
+        served: Of these, those for whom it is done.
+    """
+
+    found: int = Field(default=0, ge=0)
+    served: int = Field(default=0, ge=0)
+
+
 class DuePosition(Message):
     """How far the search for due users has come: everybody before it was found.
 
@@ -360,6 +372,7 @@ class MaintenanceState(Message):
         reached: Up to where everybody was found.
         skip: Users to leave out: they stay due though this pass has seen to them. Who
             is due before the position needs no place here.
+        served: Users for whom it is done.
         runs: Runs of this workflow so far, this one included.
     """
 
@@ -371,6 +384,7 @@ class MaintenanceState(Message):
     position: DuePosition = DuePosition()
     reached: DuePosition = DuePosition()
     skip: tuple[Scope, ...] = ()
+    served: int = Field(default=0, ge=0)
     report: MaintenanceReport | None = None
     runs: int = 1
 

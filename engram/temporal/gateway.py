@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -363,12 +364,21 @@ class ConsolidationRehearsal(MaintenanceReport):
 
 
 async def rehearse_consolidation(
-    client: Client, settings: Settings, population: Population = Population.REAL
+    client: Client,
+    settings: Settings,
+    population: Population = Population.REAL,
+    on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> ConsolidationRehearsal:
     """What a pass over all users would have consolidated; nothing is written.
 
     Each user's dry run is a workflow of their own, as it is by hand: what would be learnt of
     somebody stands in no history but theirs. Where a language model is configured, it is asked.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Queue, and the numbers that passes run by.
+        population: Test memories, or all others.
+        on_progress: Takes for how many users it is done, and for how many it is to be.
 
     Raises:
         TemporalUnavailable: Temporal cannot be reached.
@@ -376,19 +386,23 @@ async def rehearse_consolidation(
     gateway, room = WorkflowGateway(client, settings), asyncio.Semaphore(settings.pass_users)
     request = ConsolidationRequest(reason="asked for", population=population)
 
+    waiting = await PassRunner(client, settings).maintain(
+        PassKind.CONSOLIDATION, population=population, dry_run=True
+    )
+    users, done = [one.scope for one in waiting.would_change], itertools.count(1)
+
     async def of_one(scope: Scope) -> UserRehearsal:
         async with room:
             try:
                 report = await gateway.consolidate(scope, request, dry_run=True)
+                rehearsed = UserRehearsal(scope=scope, report=report)
             except EngramError as error:
                 told = Failure(code=error.code, message=error.message, error=error.as_dict())
-                return UserRehearsal(scope=scope, failure=told)
-            return UserRehearsal(scope=scope, report=report)
+                rehearsed = UserRehearsal(scope=scope, failure=told)
+            on_progress(next(done), len(users))
+            return rehearsed
 
-    waiting = await PassRunner(client, settings).maintain(
-        PassKind.CONSOLIDATION, population=population, dry_run=True
-    )
-    found = await asyncio.gather(*(of_one(one.scope) for one in waiting.would_change))
+    found = await asyncio.gather(*map(of_one, users))
     failures = tuple(one.failure for one in found if one.failure is not None)
     return ConsolidationRehearsal(
         **{

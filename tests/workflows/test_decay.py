@@ -17,6 +17,7 @@ from engram.contracts.lifecycle import (
     Change,
     DecayReport,
     FindDueUsersInput,
+    MaintenanceProgress,
     MaintenanceReport,
     PassKind,
     RuleCount,
@@ -369,6 +370,37 @@ async def test_consolidation_is_asked_for_where_turns_wait(lives: LifecycleUser)
     tried = await lives.passes.maintain(PassKind.CONSOLIDATION, dry_run=True)
     assert (tried.users, len(lives.requests.seen)) == (1, 2)
     assert [user.scope for user in tried.would_change] == [waits]
+
+
+async def test_a_pass_over_all_users_says_how_far_it_is(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> None:
+    """Users who are served, of those who were found; nothing where no such pass runs."""
+    reviewed, go_on = 0, asyncio.Event()
+    held = asyncio.Event()
+
+    async def hold_the_second() -> None:
+        nonlocal reviewed
+        reviewed += 1
+        if reviewed == 2:
+            held.set()
+            await go_on.wait()
+
+    faults = Faults(during={names.REVIEW_ACTIVITY: hold_the_second})
+    settings = settings.model_copy(update={"pass_users": 1})
+    async with lifecycle_workers(temporal_client, store, settings, interceptors=[faults]) as lives:
+        assert await lives.passes.progress(PassKind.DECAY) is None
+        for name in ("one", "two", "three"):
+            user = lives.other(name)
+            await lives.keep(turn(user, "old", ago(100)), scope=user)
+        passing = asyncio.create_task(lives.passes.maintain(PassKind.DECAY))
+        await held.wait()
+        far = await lives.passes.progress(PassKind.DECAY)
+        assert far == MaintenanceProgress(found=3, served=1)
+        assert await lives.passes.progress(PassKind.PROMOTION) is None
+        go_on.set()
+        assert (await passing).users == 3
+        assert await lives.passes.progress(PassKind.DECAY) is None
 
 
 async def test_passes_that_overlap_take_turns(lives: LifecycleUser) -> None:
