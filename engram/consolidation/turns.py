@@ -219,7 +219,7 @@ class TurnStore:
         await words_let_go(self._repository, request.scope, lost, encode_document)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
-        said = {key: one for key, one in said.items() if one is None or one.id in stored}
+        said = {key: one if one and one.id in stored else None for key, one in said.items()}
         receipts = await self._derive(request, accepted, stored, forgotten, said)
         return tuple(
             CallOutcome(error=errors[index].as_dict())
@@ -461,7 +461,9 @@ class TurnStore:
                 (before,) = await turns_before(self._repository, request.scope, [one], [one])
             if before is None or before.role != "assistant" or before.is_test != one.is_test:
                 continue
-            found[one.id] = before
+            # With a hole in between, something else may have been said that is meant.
+            if before.sequence == one.sequence - 1:
+                found[one.id] = before
         return found
 
     async def _read(self, episode: Episode, before: str | None) -> Extraction:

@@ -51,12 +51,17 @@ async def test_a_corrected_misunderstanding_is_denied_at_once(
 
 
 async def test_only_the_turn_right_before_is_meant(temporal_client: Client) -> None:
-    """In another session, or with a turn in between, nothing was claimed just before."""
+    """In another session, or with a turn in between, forgotten or not, something else is meant."""
     async with remembering(temporal_client) as (memory, _):
         await memory.encode(MONGO, session_id="s1")
         await memory.encode(WRONG, session_id="s2")
         await memory.encode(Turn(content="Here is some more."), session_id="s1")
         await memory.encode(WRONG, session_id="s1")
+        assert await denials(memory) == []
+        await memory.encode(MONGO, session_id="s3")
+        between = await memory.encode(Turn(content="You have a dog."), session_id="s3")
+        await memory.forget(between.episode_ids[0])
+        await memory.encode(WRONG, session_id="s3")
         assert await denials(memory) == []
 
 
