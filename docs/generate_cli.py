@@ -37,10 +37,10 @@ and is quick beside `engram up`. `--data-dir` (`-d`) or `ENGRAM_DATA_DIR` name a
 **Whose memory.** `--user` (`-u`), or `ENGRAM_USER` for a whole shell.
 
 **What is printed.** Answers go to standard output; errors, questions and progress to standard
-error, progress only on a terminal. A terminal gets tables and colours (not with `NO_COLOR`); a pipe
-gets a line for each row with tabs between the cells, the first line naming the columns. `--json`
-prints one JSON document, complete and unabridged: use it in programs. Where text is expected, `-`
-reads standard input.
+error. What takes long shows on a terminal how far it is; elsewhere a line every ten seconds does. A
+terminal gets tables and colours (not with `NO_COLOR`); a pipe gets a line for each row with tabs
+between the cells, the first line naming the columns. `--json` prints one JSON document, complete
+and unabridged: use it in programs. Where text is expected, `-` reads standard input.
 
 **Errors** say what was wrong, what is allowed and what to do. With `--json`, standard output also
 gets `{"error": {"code": ..., "message": ..., "allowed": ..., "hint": ..., "details": ...,

@@ -111,7 +111,14 @@ class Reranker(Protocol):
 class TurnExtractor(Protocol):
     """Finds, without a language model, what one turn plainly states."""
 
-    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+    def extract(
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
+    ) -> Extraction:
         """Read one turn; the same for the same turn, always.
 
         Args:
@@ -119,6 +126,7 @@ class TurnExtractor(Protocol):
             role: ``user``, ``assistant``, ``system`` or ``tool``.
             speaker: Who spoke, where the application names somebody.
             timestamp: When it was said, with its zone: relative dates are resolved against it.
+            before: What the assistant said right before it, where that is known.
 
         Returns:
             Pattern facts, negations and the signal.

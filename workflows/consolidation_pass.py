@@ -568,6 +568,7 @@ class ConsolidationPass:
                 corroborated=len(_confirmed(plan)),
                 superseded=len(plan.retirements()),
                 discarded=len(plan.discarded()),
+                dropped_actions=plan.invalid(),
                 actions=plan.counts(),
                 changes=planned(plan),
             )
@@ -651,6 +652,7 @@ class ConsolidationPass:
                 corroborated=len(_confirmed(plan).keys() & set(written.updated)),
                 superseded=len(retired.updated),
                 discarded=len(plan.discarded()),
+                dropped_actions=plan.invalid(),
                 dropped_echoes=sum(d.reason is Reason.ECHO for d in plan.discarded()),
                 actions=plan.counts(),
             )
@@ -776,6 +778,7 @@ class ConsolidationPass:
                     for update in plan.amendments()
                 ),
                 discarded=len(plan.discarded()),
+                dropped_actions=plan.invalid(),
                 superseded=superseded,
                 actions=plan.counts(),
             )
@@ -816,6 +819,8 @@ class ConsolidationPass:
     def _count(self, part: ConsolidationReport, models: tuple[ModelSpent, ...] = ()) -> None:
         if models:
             part = with_models(part, models)
+        if part.dropped_actions:
+            workflow.logger.warning("%d actions could not be read", part.dropped_actions)
         kept = {
             "workflow_id": self._report.workflow_id,
             "run_id": self._report.run_id,

@@ -25,6 +25,7 @@ from engram.contracts.lifecycle import (
     DecayState,
     FindDueUsersInput,
     FindDueUsersOutput,
+    MaintenanceProgress,
     MaintenanceReport,
     MaintenanceState,
     PassKind,
@@ -227,6 +228,12 @@ class MaintenanceWorkflow:
         self._report = report
         self._skip = dict.fromkeys(state.skip)
         self._position, self._reached = state.position, state.reached
+        self._served = self._found = state.served
+
+    @workflow.query(name=names.MAINTENANCE_PROGRESS_QUERY)
+    def progress(self) -> MaintenanceProgress:
+        """How many users are served, of those who were found."""
+        return MaintenanceProgress(found=self._found, served=self._served)
 
     @workflow.run
     async def run(self, state: MaintenanceState) -> MaintenanceReport:
@@ -240,6 +247,7 @@ class MaintenanceWorkflow:
             found = await self._due()
             if not found.users and not found.passed:
                 return self._report
+            self._found += len(found.users)
             room = asyncio.Semaphore(self._state.policy.pass_users)
             await asyncio.gather(*(self._serve(user, room) for user in found.users))
 
@@ -284,7 +292,7 @@ class MaintenanceWorkflow:
             except (ActivityError, ChildWorkflowError) as error:
                 self._failed(_failure(error))
             else:
-                self._report = self._report.with_user(report)
+                self._report = self._report.with_user(user, report)
                 if report.failures:
                     failed = self._report.failed + 1
                     self._report = self._report.model_copy(update={"failed": failed})
@@ -296,6 +304,7 @@ class MaintenanceWorkflow:
                 ):
                     # Nothing is due any more, so nobody has to remember.
                     del self._skip[user]
+            self._served += 1
 
     async def _pass_over(self, user: Scope) -> PassReport:
         state, scope = self._state, {"scope": user}
@@ -368,6 +377,7 @@ class MaintenanceWorkflow:
                 "position": self._position,
                 "reached": self._reached,
                 "skip": tuple(self._skip),
+                "served": self._served,
                 "report": self._report,
                 "runs": self._state.runs + 1,
             }

@@ -23,6 +23,7 @@ from engram.cli.running import (
     moment,
     run,
     settings_from,
+    watched,
 )
 from engram.errors import InvalidInput
 
@@ -439,8 +440,8 @@ def learning_trial(
         asked = {settings.namespace: _json_of(learning)}
         settings = Settings.load(learning_by_namespace=asked)
     model = make_model(settings.model)
-    with output.errors.status("Asking the model"):
-        tried = run(lambda: try_learning(file, settings, model, now=system_clock()))
+    with output.telling("Asking the model") as tell:
+        tried = run(lambda: watched(try_learning(file, settings, model, now=system_clock()), tell))
     if as_json:
         output.print_json(tried)
     else:

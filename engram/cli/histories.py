@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -91,21 +91,22 @@ def replay(
     with needs_extra("worker"):
         from engram.workflows import replaying  # noqa: PLC0415 - same
 
-    async def work() -> list[Replayed]:
+    async def work(tell: Callable[[str], None]) -> list[Replayed]:
         if file:
             converter = _converter(settings_from(options.data_dir))
-            return [
-                await replaying.replayed(history, converter, file=path)
-                for path, history in replaying.histories_in(file)
-            ]
+            came = []
+            for path, history in replaying.histories_in(file):
+                came.append(await replaying.replayed(history, converter, file=path))
+                tell(_so_many(len(came)))
+            return came
         async with temporal(options) as (client, settings):
             return [
                 await replaying.replayed(history, client.data_converter)
-                async for history in options.found(client, settings)
+                async for history in _counted(options.found(client, settings), tell)
             ]
 
-    with output.errors.status("Replaying"):
-        came = run(work)
+    with output.telling("Replaying") as tell:
+        came = run(lambda: work(tell))
     replays = replaying.Replays.of(came)
     if options.workflow_id is not None:
         options.show(came[0], _print_replayed)
@@ -131,16 +132,31 @@ def save_histories(
     with needs_extra("worker"):
         from engram.workflows import replaying  # noqa: PLC0415 - same
 
-    async def work() -> Saved:
+    async def work(tell: Callable[[str], None]) -> Saved:
         async with temporal(options) as (client, settings):
-            kept = options.found(client, settings)
+            kept = _counted(options.found(client, settings), tell)
             return await replaying.save(kept, client.data_converter, folder)
 
-    with output.errors.status("Saving"):
-        saved = run(work)
+    with output.telling("Saving") as tell:
+        saved = run(lambda: work(tell))
     options.show(saved, _print_saved)
     if saved.left_out:
         raise typer.Exit(exits.FAILED)
+
+
+async def _counted(
+    histories: AsyncIterator[WorkflowHistory], tell: Callable[[str], None]
+) -> AsyncIterator[WorkflowHistory]:
+    """The histories, telling how many were dealt with when the next is asked for."""
+    done = 0
+    async for history in histories:
+        yield history
+        done += 1
+        tell(_so_many(done))
+
+
+def _so_many(histories: int) -> str:
+    return f"{histories} histories"
 
 
 def _converter(settings: Settings) -> DataConverter:

@@ -246,18 +246,25 @@ SAY_SO: Final = 10.0
 
 
 @contextmanager
-def advancing(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """Take how much of how much is done: a terminal shows it at once, a log now and then."""
+def telling(doing: str) -> Iterator[Callable[[str], None]]:
+    """Take how far something is, in words: a terminal shows it at once, a log now and then."""
     if errors.is_terminal:
         with errors.status(doing) as shown:
-            yield lambda done, total: shown.update(f"{doing}: {done} of {total}")
+            yield lambda told: shown.update(f"{doing}: {told}")
         return
     said = time.monotonic()
 
-    def say(done: int, total: int) -> None:
+    def say(told: str) -> None:
         nonlocal said
         if time.monotonic() - said >= SAY_SO:
             said = time.monotonic()
-            errors.print(f"{doing}: {done} of {total}")
+            errors.print(f"{doing}: {told}")
 
     yield say
+
+
+@contextmanager
+def advancing(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Take how much of how much is done, to tell it."""
+    with telling(doing) as tell:
+        yield lambda done, total: tell(f"{done} of {total}")

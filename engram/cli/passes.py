@@ -21,16 +21,18 @@ from engram.cli.running import (
     over_http,
     run,
     settings_from,
+    watched,
 )
 from engram.errors import InvalidQuery, InvalidSettings, TemporalUnavailable
 
 if TYPE_CHECKING:
     from temporalio.client import Client
 
-    from engram.contracts.consolidation import ConsolidationReport
-    from engram.contracts.lifecycle import MaintenanceReport, PassKind, PassReport
+    from engram.contracts.consolidation import ConsolidationReport, PlannedChange
+    from engram.contracts.lifecycle import Change, MaintenanceReport, PassKind, PassReport
     from engram.domain.plan import Eligibility
     from engram.settings import Settings
+    from engram.temporal.gateway import ConsolidationRehearsal
     from engram.temporal.schedules import ScheduleInfo, Schedules
 
 # --- reaching the Temporal server behind a memory, embedded, attached or connected
@@ -96,6 +98,8 @@ commands = Commands()
 
 Everybody = Annotated[bool, typer.Option("--all", help="All users, whoever has something due.")]
 _MOST_SHOWN = 20
+_PLANNED: Final = ("action", "reason", "rests on", "words")
+_CHANGED: Final = ("memory", "rule", "from", "to")
 
 
 @commands.command()
@@ -108,7 +112,8 @@ def consolidate(
 ) -> None:
     """Consolidate a user's memory now, and say what that did; with --all, ask for it.
 
-    Test turns are read only with --test-only, and then nothing else is.
+    Test turns are read only with --test-only, and then nothing else is. With --all --dry-run,
+    each user's turns that wait are read to say what would change; a language model is asked.
 
     Example: engram consolidate -u ada
 
@@ -123,14 +128,8 @@ def consolidate(
         title = f"Would consolidate{tests} turns" if dry_run else f"Consolidated{tests} turns"
         output.print_fields(title, report.model_copy(update={"changes": ()}))
         if report.changes:
-            output.print_table(
-                ("action", "reason", "rests on", "words"),
-                [
-                    (one.action, one.reason, _rests_on(one.eligibility), one.content)
-                    for one in report.changes[:_MOST_SHOWN]
-                ],
-                title="Would change",
-            )
+            rows = [_planned(one) for one in report.changes[:_MOST_SHOWN]]
+            output.print_table(_PLANNED, rows, title="Would change")
 
     options.of(_one_user(user)).answer(
         lambda memory: memory.consolidate(test_only=test_only, dry_run=dry_run),
@@ -138,6 +137,10 @@ def consolidate(
         doing="Consolidating",
         left=lambda real, tests: (tests if test_only else real).waiting,
     )
+
+
+def _planned(one: PlannedChange) -> tuple[str, ...]:
+    return (one.action, one.reason, _rests_on(one.eligibility), one.content)
 
 
 def _rests_on(found: Eligibility) -> str:
@@ -208,24 +211,62 @@ def _one_user(user: str | None) -> str:
 def _over_everybody(kind: str, options: AnswerOptions, *, dry_run: bool, test_only: bool) -> None:
     from engram.contracts.lifecycle import PassKind  # noqa: PLC0415 - same
     from engram.contracts.messages import Population  # noqa: PLC0415 - same
+    from engram.temporal.gateway import rehearse_consolidation  # noqa: PLC0415 - same
     from engram.temporal.passes import PassRunner  # noqa: PLC0415 - same
 
     population = Population.TEST if test_only else Population.REAL
+    asked = PassKind(kind)
 
-    async def work() -> MaintenanceReport:
+    async def rehearsed(advance: Callable[[int, int], None]) -> ConsolidationRehearsal:
+        async with temporal(options) as (client, settings):
+            return await rehearse_consolidation(client, settings, population, advance)
+
+    async def work(tell: Callable[[str], None]) -> MaintenanceReport:
         async with temporal(options) as (client, settings):
             runner = PassRunner(client, settings)
-            return await runner.maintain(PassKind(kind), population=population, dry_run=dry_run)
 
-    with output.errors.status(f"Passing over all users: {kind}"):
-        report = run(work)
-    options.show(report, _print_maintenance)
+            async def look() -> str | None:
+                far = await runner.progress(asked, population=population, dry_run=dry_run)
+                return None if far is None else f"{far.served} of {far.found}"
+
+            passing = runner.maintain(asked, population=population, dry_run=dry_run)
+            return await watched(passing, tell, look)
+
+    doing = f"Passing over all users: {kind}"
+    if dry_run and asked is PassKind.CONSOLIDATION:
+        with output.advancing(doing) as advance:
+            rehearsal = run(lambda: rehearsed(advance))
+        options.show(rehearsal, _print_rehearsal)
+    else:
+        with output.telling(doing) as tell:
+            report = run(lambda: work(tell))
+        options.show(report, _print_maintenance)
 
 
 def _print_maintenance(report: MaintenanceReport) -> None:
-    shown = report.model_copy(update={"transitions": ()})
+    shown = report.model_copy(update={"transitions": (), "would_change": ()})
     output.print_fields(_titled(f"{report.kind.value} of all users", report), shown)
     _print_steps(report)
+    rows, left = list[tuple[str, ...]](), 0
+    for one in report.would_change:
+        told = one.changes[:_MOST_SHOWN]
+        rows += [(one.scope.tenant, *_changed(change)) for change in told]
+        left += sum(count.memories for count in one.transitions) - len(told)
+    output.print_table(("user", *_CHANGED), rows, title="Would change")
+    _say_how_many_more(left)
+
+
+def _print_rehearsal(report: ConsolidationRehearsal) -> None:
+    shown = report.model_copy(update={"would_change": (), "of_users": ()})
+    output.print_fields(_titled(f"{report.kind.value} of all users", report), shown)
+    rows, left = list[tuple[str, ...]](), 0
+    for one in report.of_users:
+        if one.report is not None:
+            told = one.report.changes[:_MOST_SHOWN]
+            rows += [(one.scope.tenant, *_planned(change)) for change in told]
+            left += sum(one.report.actions.values()) - len(told)
+    output.print_table(("user", *_PLANNED), rows, title="Would change", empty="Nothing waits.")
+    _say_how_many_more(left)
 
 
 def _print_pass(title: str, report: PassReport) -> None:
@@ -233,17 +274,18 @@ def _print_pass(title: str, report: PassReport) -> None:
     output.print_fields(_titled(title, report), shown)
     _print_steps(report)
     if report.dry_run and report.changes:
-        output.print_table(
-            ("memory", "rule", "from", "to"),
-            [
-                (change.memory_id, change.rule, change.source, change.target)
-                for change in report.changes[:_MOST_SHOWN]
-            ],
-            title="Would change",
-        )
-        left = report.changed - min(len(report.changes), _MOST_SHOWN)
-        if left > 0:
-            output.console.print(f"and {left} more; --json quotes the first 200", style="dim")
+        rows = [_changed(change) for change in report.changes[:_MOST_SHOWN]]
+        output.print_table(_CHANGED, rows, title="Would change")
+        _say_how_many_more(report.changed - len(rows))
+
+
+def _changed(change: Change) -> tuple[str, ...]:
+    return (change.memory_id, change.rule, change.source, change.target)
+
+
+def _say_how_many_more(left: int) -> None:
+    if left > 0:
+        output.console.print(f"and {left} more; --json quotes the first 200", style="dim")
 
 
 def _print_steps(report: PassReport | MaintenanceReport) -> None:

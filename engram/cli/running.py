@@ -377,14 +377,15 @@ class MemoryOptions(AnswerOptions):
         Args:
             question: What is asked.
             doing: That in a word or two.
-            left: How much is left to do; asked again and again where it is given.
+            left: How much is left to do; asked again and again. Where it is not given, it is
+                shown for how long it goes on.
         """
-        with output.advancing(doing) as advance:
+        with output.telling(doing) as tell:
 
             async def work() -> Answer:
                 async with self.memory_of(self.user) as memory:
-                    asked = question(memory)
-                    return await (asked if left is None else _watched(memory, asked, left, advance))
+                    look = None if left is None else _looking(memory, left)
+                    return await watched(question(memory), tell, look)
 
             return run(work)
 
@@ -406,29 +407,53 @@ _LOOK_EVERY: Final = 1.0
 """Seconds between two looks at how far something long is; ten times what one takes, at least."""
 
 
-async def _watched(
-    memory: MemoryStore,
-    asked: Awaitable[Answer],
-    left: Left,
-    advance: Callable[[int, int], None],
+Look: TypeAlias = Callable[[], Awaitable[str | None]]
+"""How far something is, in words; None where that cannot be told just then."""
+
+
+async def watched(
+    asked: Awaitable[Answer], tell: Callable[[str], None], look: Look | None = None
 ) -> Answer:
-    """The answer; until it is there, how much is left is asked and told."""
+    """The answer; until it is there, how far it is is asked and told.
+
+    Args:
+        asked: What is waited for.
+        tell: Takes how far it is.
+        look: Asks for that, before it begins and then again and again; where there is none, it
+            is told for how long it has gone on.
+    """
     import asyncio  # noqa: PLC0415 - slow; no help text needs it
 
-    total = await _left(memory, left)
+    if look is not None:
+        await look()
     work = asyncio.ensure_future(asked)
-    pause = _LOOK_EVERY
+    started, pause = time.monotonic(), _LOOK_EVERY
     try:
         while not (await asyncio.wait({work}, timeout=pause))[0]:
             began = time.monotonic()
-            now = await _left(memory, left)
+            told = f"{began - started:.0f} s" if look is None else await look()
             pause = max(_LOOK_EVERY, 10 * (time.monotonic() - began))
-            if now is not None:
-                total = now if total is None else max(total, now)
-                advance(total - now, total)
+            if told is not None:
+                tell(told)
         return await work
     finally:
-        work.cancel()
+        if work.cancel():
+            await asyncio.wait({work})
+
+
+def _looking(memory: MemoryStore, left: Left) -> Look:
+    """Asks how much is left of the most that ever was."""
+    total = 0
+
+    async def look() -> str | None:
+        nonlocal total
+        now = await _left(memory, left)
+        if now is None:
+            return None
+        total = max(total, now)
+        return f"{total - now} of {total}"
+
+    return look
 
 
 async def _left(memory: MemoryStore, left: Left) -> int | None:

@@ -125,22 +125,32 @@ def export(
 
     async def work() -> int:
         async with options.memory_of(user) as memory:
-            if str(file) != "-":
-                there = await memory.count(include_test=include_test)
-                with output.advancing("Exporting") as advance:
+            there = await memory.count(include_test=include_test)
+            with _exporting(file, there) as advance:
+                if str(file) != "-":
                     return await memory.export_file(
-                        file,
-                        include_test=include_test,
-                        on_progress=lambda done: advance(min(done, there), there),
+                        file, include_test=include_test, on_progress=advance
                     )
-            lines = 0
-            async for line in memory.export_lines(include_test=include_test):
-                output.print_document(line)
-                lines += 1
-            return lines - 2
+                # A line before the memories, and one behind them.
+                lines = -2
+                async for line in memory.export_lines(include_test=include_test):
+                    output.print_document(line)
+                    lines += 1
+                    advance(max(lines, 0))
+                return lines
 
     count = run(work)
     output.errors.print(f"{count} memories exported.", style="dim")
+
+
+@contextmanager
+def _exporting(file: Path, there: int) -> Iterator[Callable[[int], None]]:
+    """Take how many are written; says nothing where the lines themselves are looked at."""
+    if str(file) == "-" and output.console.is_terminal:
+        yield lambda _: None
+        return
+    with output.advancing("Exporting") as advance:
+        yield lambda done: advance(min(done, there), there)
 
 
 @contextmanager
@@ -276,12 +286,11 @@ def migrate(
 
         report = ImportReport()
         async with options.memory_of(options.user) as memory:
-            with Progress(console=output.errors, transient=True) as progress:
-                task = progress.add_task("Importing", total=len(items))
+            with output.advancing("Importing") as advance:
                 for start in range(0, len(items), _PORTION):
                     part = items[start : start + _PORTION]
                     report = report.plus(await memory.import_memories(part))
-                    progress.advance(task, len(part))
+                    advance(start + len(part), len(items))
         return report
 
     options.show(run(work), lambda report: output.print_fields("Imported", report))

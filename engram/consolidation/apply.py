@@ -457,12 +457,18 @@ def _left_of(gone: Set[str], memories: tuple[SemanticMemory, ...]) -> tuple[str,
 
 
 def _log_actions(plan: ConsolidationPlan) -> None:
-    """How many actions of each kind and reason; at debug, of which memories.
+    """How many actions of each kind, reason and source; at debug, of which memories.
 
     Never what they say.
     """
     reasons = Counter(str(action.reason) for action in plan.actions)
-    _log.info("plan applied", actions=plan.counts(), reasons=dict(sorted(reasons.items())))
+    sources = Counter(str(action.eligibility.source) for action in plan.actions)
+    _log.info(
+        "plan applied",
+        actions=plan.counts(),
+        reasons=dict(sorted(reasons.items())),
+        sources=dict(sorted(sources.items())),
+    )
     for start in range(0, len(plan.actions), _LOGGED_AT_ONCE):
         part = plan.actions[start : start + _LOGGED_AT_ONCE]
         _log.debug("actions applied", actions=[_logged(action) for action in part])

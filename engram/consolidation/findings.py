@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from engram.consolidation.amendments import corroborated, traits
@@ -131,14 +132,28 @@ class FindingsStore:
         self._new_write_id = new_write_id
         self._seed = seed
 
-    async def store(self, request: Writing, found: Sequence[ReadEpisode]) -> list[FindingIds]:
-        """Insert what is new, corroborate what is known; the ids by turn."""
+    async def store(
+        self,
+        request: Writing,
+        found: Sequence[ReadEpisode],
+        answered: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[FindingIds]:
+        """Insert what is new, corroborate what is known; the ids by turn.
+
+        Args:
+            request: Whose, when, and by which run.
+            found: Turns, and what is found in them.
+            answered: By turn, the one that it answers: what is found may have its words.
+        """
         turns = [
             [
                 _Finding(episode, self._fact(request, episode, fact), fact.over)
                 for fact in extraction.facts
             ]
-            + [_Finding(episode, self._negation(request, episode, n)) for n in extraction.negations]
+            + [
+                _Finding(episode, self._negation(request, episode, n, answered.get(episode.id)))
+                for n in extraction.negations
+            ]
             async for episode, extraction in yielding_to_event_loop(found)
         ]
         ids = {one.memory.id for one in _changing(turns)}
@@ -307,7 +322,7 @@ class FindingsStore:
 
     async def _check_sources(self, request: Writing, findings: Sequence[_Finding]) -> None:
         """Let go of turns that were forgotten while what they state was being stored."""
-        wanted = {finding.episode.id for finding in findings}
+        wanted = {source for one in findings for source in one.memory.source_episode_ids}
         gone = wanted - await existing(
             self._repository, request.scope, wanted, [MemoryType.EPISODIC]
         )
@@ -331,9 +346,14 @@ class FindingsStore:
             }
         )
 
-    def _negation(self, request: Writing, episode: Episode, found: FoundNegation) -> NegationFact:
+    def _negation(
+        self, request: Writing, episode: Episode, found: FoundNegation, answered: str | None
+    ) -> NegationFact:
         words = content_hash(f"{found.subject}: {found.negates_pattern}")
         identity = with_test_namespace(words, is_test=episode.is_test)
+        # Forgotten, the turn that it answers takes its words along.
+        both = found.of_turn_before and answered is not None
+        more = {"source_episode_ids": (episode.id, answered)} if both else {}
         return NegationFact.model_validate(
             {
                 **_common(request, episode, MemoryType.NEGATION, identity, self._seed),
@@ -342,6 +362,7 @@ class FindingsStore:
                 "subject": found.subject,
                 "evidence": found.evidence,
                 "event_at": episode.timestamp,
+                **more,
             }
         )
 

@@ -41,14 +41,19 @@ class TurnReader:
         self._aside = aside
 
     async def read(
-        self, text: str, role: str, speaker: str | None, timestamp: datetime
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
     ) -> Extraction:
         """What a turn yields; of one that the rules give up on, that they did."""
         if self._aside is None or len(text) <= READ_HERE:
-            return self.read_here(text, role, speaker, timestamp)
+            return self.read_here(text, role, speaker, timestamp, before)
         try:
             found: Extraction = await within_bounds(
-                self._aside, self._extractor.extract, text, role, speaker, timestamp
+                self._aside, self._extractor.extract, text, role, speaker, timestamp, before
             )
         except CallTookTooLong:
             return _unread(RULES_TOO_COSTLY)
@@ -57,11 +62,16 @@ class TurnReader:
         return found
 
     def read_here(
-        self, text: str, role: str, speaker: str | None, timestamp: datetime
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
     ) -> Extraction:
         """The same in this process, however long it takes."""
         try:
-            return self._extractor.extract(text, role, speaker, timestamp)
+            return self._extractor.extract(text, role, speaker, timestamp, before)
         except Exception as error:  # noqa: BLE001 - whatever it is, it comes again with this turn
             return _unread(RULES_FAILED, kind=type(error).__name__)
 

@@ -44,6 +44,7 @@ from engram.errors import (
     SchemaMismatch,
     StorageUnavailable,
 )
+from engram.language.extractor import may_take_back
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
@@ -218,7 +219,8 @@ class TurnStore:
         await words_let_go(self._repository, request.scope, lost, encode_document)
         errors |= late
         accepted = [(call, episode) for call, episode in accepted if call not in errors]
-        receipts = await self._derive(request, accepted, stored, forgotten)
+        said = {key: one if one and one.id in stored else None for key, one in said.items()}
+        receipts = await self._derive(request, accepted, stored, forgotten, said)
         return tuple(
             CallOutcome(error=errors[index].as_dict())
             if index in errors
@@ -398,6 +400,7 @@ class TurnStore:
         accepted: Sequence[_Proposed],
         stored: Mapping[str, Episode],
         forgotten: frozenset[str],
+        said: Mapping[str, Episode | None],
     ) -> list[tuple[int, StoredTurn]]:
         """Store what the turns state; the receipts, each with its call."""
         if any(p.id not in stored and p.id not in forgotten for _, p in accepted):
@@ -409,10 +412,15 @@ class TurnStore:
         # again without a timestamp must give its first receipt.
         there = [(call, episode) for call, episode in accepted if episode.id in stored]
         kept = [stored[proposed.id] for _, proposed in there]
-        extracted = [await self._read(one) for one in kept]
+        answered = await self._answered(request, kept, said)
+        extracted = [await self._read(one, _words(answered.get(one.id))) for one in kept]
         await self._mark_unread(request, kept, extracted)
         deriving = [n for n, (call, _) in enumerate(there) if request.calls[call].extract_facts]
-        ids = await self._findings.store(request, [(kept[n], extracted[n]) for n in deriving])
+        ids = await self._findings.store(
+            request,
+            [(kept[n], extracted[n]) for n in deriving],
+            {key: one.id for key, one in answered.items()},
+        )
         found = dict(zip(deriving, ids, strict=True))
         receipts: list[tuple[int, StoredTurn]] = []
         told_of: set[str] = set()
@@ -439,12 +447,31 @@ class TurnStore:
             told_of.add(receipt.episode_id)
         return receipts
 
-    async def _read(self, episode: Episode) -> Extraction:
+    async def _answered(
+        self, request: StoreTurnsInput, kept: Sequence[Episode], said: Mapping[str, Episode | None]
+    ) -> dict[str, Episode]:
+        """Of turns that may take something back, the assistant's turn that they answer."""
+        found: dict[str, Episode] = {}
+        for one in kept:
+            if one.role != "user" or not may_take_back(one.content):
+                continue
+            before = said.get(one.id)
+            if one.id not in said:
+                # It was stored before, and is to give its first receipt again.
+                (before,) = await turns_before(self._repository, request.scope, [one], [one])
+            if before is None or before.role != "assistant" or before.is_test != one.is_test:
+                continue
+            # With a hole in between, something else may have been said that is meant.
+            if before.sequence == one.sequence - 1:
+                found[one.id] = before
+        return found
+
+    async def _read(self, episode: Episode, before: str | None) -> Extraction:
         """What the rules find in a turn, or that they gave up on it: then they did for good."""
         if episode.unread is not None and episode.unread.rules is not None:
             return Extraction(signal=Signal.LOW, unread=episode.unread.rules)
         return await self._reader.read(
-            episode.content, episode.role, episode.speaker, episode.timestamp
+            episode.content, episode.role, episode.speaker, episode.timestamp, before
         )
 
     async def _mark_unread(

@@ -261,7 +261,7 @@ class PlannedChange(Message):
         memory_id: Which memory; None where a proposal would come to nothing.
         content: The words of what would be new, or why it is done, cut where they are long.
         eligibility: What it rests on: how sure the extraction is, how far the memory has come in
-            its life, how important it is, and whether extraction or consolidation proposes it.
+            its life, how important it is, and who proposes it.
     """
 
     action: str
@@ -312,6 +312,7 @@ class ConsolidationReport(Message):
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_masked: Statements about what was masked: a token is no news of anybody.
         dropped_malformed: Statements of the model that nothing could be made of.
+        dropped_actions: Actions of a plan that could not be read; they do nothing.
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
         dropped_retirements: Retirements that one answer proposed beyond what one answer may do.
         actions: How many actions of each kind were carried out.
@@ -351,6 +352,7 @@ class ConsolidationReport(Message):
     dropped_unattested: int = 0
     dropped_masked: int = 0
     dropped_malformed: int = 0
+    dropped_actions: int = 0
     dropped_echoes: int = 0
     dropped_retirements: int = 0
     actions: dict[str, int] = Field(default_factory=dict)

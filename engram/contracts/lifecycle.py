@@ -268,6 +268,20 @@ class PassKind(StrEnum):
     PROMOTION = "promotion"
 
 
+class UserChanges(Message):
+    """What a dry run over all users would change for one of them: numbers and ids, no words.
+
+    Attributes:
+        scope: Who that is.
+        transitions: Every step, counted by rule.
+        changes: The first of them, one by one.
+    """
+
+    scope: Scope
+    transitions: tuple[RuleCount, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
 class MaintenanceReport(Message):
     """What a pass over all users did.
 
@@ -277,6 +291,8 @@ class MaintenanceReport(Message):
         failed: Users whose pass failed; what it left is still due.
         reviewed: Memories that were looked at.
         transitions: Every step, counted by rule.
+        would_change: Of a dry run, the first users for whom something would change, or whose
+            consolidation would be asked for.
         promoted: Procedural memories that were made.
         erased: Memories that the explicit retention setting removed.
         remaining: Whether users were left for the next pass: very many, due since one moment.
@@ -291,12 +307,13 @@ class MaintenanceReport(Message):
     failed: int = 0
     reviewed: int = 0
     transitions: tuple[RuleCount, ...] = ()
+    would_change: tuple[UserChanges, ...] = ()
     promoted: int = 0
     erased: int = 0
     remaining: bool = False
     failures: tuple[Failure, ...] = ()
 
-    def with_user(self, report: PassReport) -> Self:
+    def with_user(self, scope: Scope, report: PassReport) -> Self:
         """One more user's report in it."""
         made = len(report.promoted) if isinstance(report, PromotionReport) else 0
         return self.model_copy(
@@ -304,11 +321,34 @@ class MaintenanceReport(Message):
                 "users": self.users + 1,
                 "reviewed": self.reviewed + report.reviewed,
                 "transitions": summed((*self.transitions, *report.transitions)),
+                "would_change": (*self.would_change, *self._quoted(scope, report)),
                 "promoted": self.promoted + made,
                 "erased": self.erased + report.erased,
                 "failures": (*self.failures, *report.failures)[-MOST_FAILURES:],
             }
         )
+
+    def _quoted(self, scope: Scope, report: PassReport) -> tuple[UserChanges, ...]:
+        """What is told of one user by name, as long as there is room."""
+        touched = report.transitions or self.kind is PassKind.CONSOLIDATION
+        if not (self.dry_run and touched) or len(self.would_change) >= MOST_QUOTED:
+            return ()
+        room = MOST_QUOTED - sum(len(one.changes) for one in self.would_change)
+        return (
+            UserChanges(scope=scope, transitions=report.transitions, changes=report.changes[:room]),
+        )
+
+
+class MaintenanceProgress(Message):
+    """How far a pass over all users is.
+
+    Attributes:
+        found: Users who were found due so far; there may be more.
+        served: Of these, those for whom it is done.
+    """
+
+    found: int = Field(default=0, ge=0)
+    served: int = Field(default=0, ge=0)
 
 
 class DuePosition(Message):
@@ -332,6 +372,7 @@ class MaintenanceState(Message):
         reached: Up to where everybody was found.
         skip: Users to leave out: they stay due though this pass has seen to them. Who
             is due before the position needs no place here.
+        served: Users for whom it is done.
         runs: Runs of this workflow so far, this one included.
     """
 
@@ -343,6 +384,7 @@ class MaintenanceState(Message):
     position: DuePosition = DuePosition()
     reached: DuePosition = DuePosition()
     skip: tuple[Scope, ...] = ()
+    served: int = Field(default=0, ge=0)
     report: MaintenanceReport | None = None
     runs: int = 1
 

@@ -48,6 +48,8 @@ IMPORT_BATCH_UPDATE: Final = "store_batch"
 FINISH_IMPORT_UPDATE: Final = "finish"
 IMPORT_PROGRESS_QUERY: Final = "import_progress"
 
+MAINTENANCE_PROGRESS_QUERY: Final = "maintenance_progress"
+
 ANSWER_REVIEW_UPDATE: Final = "answer"
 KEEP_SIGNAL: Final = "keep"
 LOOK_SIGNAL: Final = "look"

@@ -94,8 +94,9 @@ class Vitals(StoredValue):
         energy_at: When ``energy`` was last written.
         peak_energy: The highest energy it ever had.
         tier: Under the energy policy; None for the one its type begins in.
-        promotion_attempts: How often it was promoted, or refused for good: what tells no
-            habit is refused once, and then not looked at again.
+        promotion_attempts: How often it was promoted, and whether it was refused: each rise
+            counts, and so does the one refusal of what tells no habit, which is for good.
+        refused_at: When that was.
         last_decay: When a pass last reviewed it.
         last_promotion: When it was last promoted.
         promoted_from: The memory it was made from by promotion.
@@ -110,6 +111,7 @@ class Vitals(StoredValue):
     peak_energy: float | None = Field(default=None, ge=0)
     tier: Tier | None = None
     promotion_attempts: int = Field(default=0, ge=0)
+    refused_at: Moment | None = None
     last_decay: Moment | None = None
     last_promotion: Moment | None = None
     promoted_from: str | None = None

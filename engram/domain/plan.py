@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from engram.domain.memories import (
     Category,
@@ -78,6 +78,10 @@ class ActionSource(StrEnum):
 
     EXTRACTION = "extraction"
     CONSOLIDATION = "consolidation"
+    REPLAY = "replay"
+    """Turns that were read before. Nothing proposes this by itself; it is read where it stands."""
+    MANUAL = "manual"
+    """Somebody brought the knowledge as such, as imports of memories do."""
     UNKNOWN = "unknown"
 
 
@@ -117,6 +121,7 @@ class Reason(StrEnum):
     NOT_SHOWN = "not_shown"
     NOT_ELIGIBLE = "not_eligible"
     TOO_MANY = "too_many"
+    INVALID = "invalid"
 
 
 class _Action(StoredValue):
@@ -290,6 +295,26 @@ Action: TypeAlias = Annotated[
 _STORING = StoreNote | StoreEpisode | CreateArtifact | SummarizeNode
 
 
+def _or_discard(raw: object, read: ValidatorFunctionWrapHandler) -> Action:
+    """An action as it is read at run time: what cannot be carried out is a discard.
+
+    One that is sound but for its context rests on nothing. What was wrong is named by its
+    fields, never by what they hold.
+    """
+    try:
+        action: Action = read(raw)
+    except ValidationError as error:
+        # The kind of action is the first step to each; below a field's own fields stand keys.
+        found = error.errors(include_input=False)
+        faults = list(dict.fromkeys(".".join(map(str, one["loc"][1:3])) for one in found))
+        if isinstance(raw, dict) and all(f.split(".")[0] == "eligibility" for f in faults):
+            action = read({name: value for name, value in raw.items() if name != "eligibility"})
+        else:
+            where = ", ".join(faults).strip() or "of no known kind"
+            action = Discard(why=f"cannot be read: {where}"[:500], reason=Reason.INVALID)
+    return action
+
+
 def eligibility_of(
     memory: SemanticMemory, source: ActionSource = ActionSource.EXTRACTION
 ) -> Eligibility:
@@ -303,9 +328,13 @@ def eligibility_of(
 
 
 class ConsolidationPlan(StoredValue):
-    """The actions of one batch, in the order in which they were decided."""
+    """The actions of one batch, in the order in which they were decided.
 
-    actions: tuple[Action, ...] = ()
+    To read an :data:`Action` by itself is strict. In a plan, one that cannot be read must not
+    keep the others from being carried out: it is there as a :class:`Discard`.
+    """
+
+    actions: tuple[Annotated[Action, WrapValidator(_or_discard)], ...] = ()
 
     def disputes(self) -> tuple[tuple[str, str], ...]:
         """The pairs that contradict each other since, with nothing to settle which holds."""
@@ -339,6 +368,10 @@ class ConsolidationPlan(StoredValue):
     def discarded(self) -> tuple[Discard, ...]:
         """What was proposed and is not done."""
         return tuple(a for a in self.actions if isinstance(a, Discard))
+
+    def invalid(self) -> int:
+        """How many actions could not be read."""
+        return sum(action.reason is Reason.INVALID for action in self.discarded())
 
     def _updates(self) -> Iterator[UpdateNote]:
         return (a for a in self.actions if isinstance(a, UpdateNote))

@@ -176,7 +176,14 @@ class Extractor:
     def __init__(self, settings: Settings) -> None:
         self._phone_region = settings.phone_region
 
-    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+    def extract(
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
+    ) -> Extraction:
         """Facts, negations and signal of one turn.
 
         Only what the user says yields facts and negations: an assistant's,
@@ -188,12 +195,16 @@ class Extractor:
             speaker: The speaker's name where known: a sentence about them by
                 name is then one about the user.
             timestamp: When it was said, aware; dates are resolved against it.
+            before: What the assistant said right before it, where that is known: of that,
+                only what the user says is wrong counts.
         """
         signal = scan(text, role)
         if role != "user":
             return Extraction(signal=signal)
         facts = extract_facts(text, timestamp, phone_region=self._phone_region, speaker=speaker)
         negations = find_negations(text, user_name=speaker)
+        if before is not None and may_take_back(text):
+            negations = (*negations, *_taken_back(text, before, negations))
         negations = (*negations, *_ended(facts, {one.negates_pattern for one in negations}))
         if holds_token(text):
             # What was masked is no news, neither that it is so nor that it is not.
@@ -202,6 +213,29 @@ class Extractor:
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))
+
+
+# Some of this is in whatever says that something else was wrong.
+_TAKES_BACK = re.compile(
+    r"wrong|not (?:right|true|correct|so|what i said)|incorrect|untrue|false|mistaken|"
+    r"never|did(?:n[’']?t| not)|have(?:n[’']?t| not)",
+    re.I,
+)
+
+
+def may_take_back(text: str) -> bool:
+    """Whether a turn can say that what was said right before it is wrong."""
+    return _TAKES_BACK.search(text) is not None
+
+
+def _taken_back(
+    text: str, before: str, known: tuple[FoundNegation, ...]
+) -> Iterator[FoundNegation]:
+    from engram.language import misunderstood  # noqa: PLC0415 - large, and most turns need none of it
+
+    patterns = {one.negates_pattern for one in known}
+    found = misunderstood.find(text, before)
+    return (one for one in found if one.negates_pattern not in patterns)
 
 
 def _ended(facts: tuple[PatternFact, ...], denied: set[str]) -> Iterator[FoundNegation]:

@@ -99,12 +99,14 @@ class FoundNegation:
         subject: "user" for the speaker (I, we), else the noun phrase, case-folded.
         content: A readable sentence: "The user does not use Mongo."
         evidence: The words of the turn, verbatim.
+        of_turn_before: Whether what is denied is named in the turn before it only.
     """
 
     negates_pattern: str
     subject: str
     content: str
     evidence: str
+    of_turn_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,11 @@ _LEAD = (
     r"thanks|however|yo|team|greetings)\s))"
 )
 _MY_NAME = re.compile(
-    r"(?<![\w'])my (?:full |first |given |last |family |nick|sur|real )?name"
-    r"(?: is|'s|:| =)\s+(?:actually |also )?"
+    r"(?<![\w'])my (?:new |current |married |legal )?"
+    r"(?:full |first |given |last |family |nick|sur|real )?name(?: is|'s|:| =)\s+"
+    r"(?:(?:actually|also|now|officially|legally) )*"
+    r"|(?<![\w'])(?:i|i've|i have)(?: just| now| since| finally| legally| officially)*"
+    r" changed my (?:full |first |given |last |family |sur)?name to\s+"
     r"|(?<![\w'])(?:i'm|im|i am) (?:called|named)\s+"
     r"|(?<![\w'])i go by (?:the name (?:of )?)?"
     r"|(?:\A|(?<=[.!?\n] )|(?<=\n))(?:full )?name: ?"
@@ -60,7 +63,7 @@ _NAME_HERE = re.compile(
 _AFTER_NAME = re.compile(
     r"\s?(?:[.,!;:?)\n\"-]|\Z|[^\w\s'])|\s(?:and|from|with|by|here|your|calling|but|again|"
     r"speaking|writing|aka|nice|pleased|i|i'm|i've|i'd|who|the|a|an|btw|lol|so|as|one|at|of|in|on|for|if|since|because|"
-    r"then|please|thanks|what|how|can|could|do|is|are)\b"
+    r"then|please|thanks|what|how|can|could|do|is|are|now|these days|after|when)\b"
 )
 _AFTER_I_AM = re.compile(
     r"\s?(?:[.,!;?)\n]|\Z|\(| -|- )|\s(?:and|from|with|here|your|calling|by the way|"

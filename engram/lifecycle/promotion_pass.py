@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from engram.contracts.lifecycle import (
@@ -317,9 +318,9 @@ class Promoter:
             provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
             maker = HabitMaker(self.repository, self.embedder, self.new_write_id)
             made = await maker.make(request.scope, ready, rules, request.now, provenance=provenance)
-            # Words do not change: what tells no habit is not read again.
+            # Words do not change: what tells no habit is refused once.
             others = [m for m in page.memories if not is_habit(m.content)]
-            await self._update(request, others, _refused, _SEMANTIC)
+            await self._update(request, others, partial(_refused, now=request.now), _SEMANTIC)
         after = WalkPosition(stage=_KNOWLEDGE, cursor=page.cursor) if page.cursor else None
         report = _report(
             request,
@@ -401,11 +402,12 @@ class Promoter:
         return written.changed
 
 
-def _refused(memory: AnyMemory) -> AnyMemory | None:
+def _refused(memory: AnyMemory, now: datetime) -> AnyMemory | None:
     vitals = memory.vitals or Vitals()
-    if vitals.promotion_attempts:
+    if vitals.refused_at is not None:
         return None
-    return memory.model_copy(update={"vitals": vitals.model_copy(update={"promotion_attempts": 1})})
+    noted = {"promotion_attempts": vitals.promotion_attempts + 1, "refused_at": now}
+    return memory.model_copy(update={"vitals": vitals.model_copy(update=noted)})
 
 
 def _report(request: WalkInput, **fields: object) -> PromotionReport:

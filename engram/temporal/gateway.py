@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -37,9 +39,16 @@ from engram.contracts.consolidation import (
     ConsolidationReport,
     ConsolidationState,
 )
-from engram.contracts.lifecycle import variant_of
+from engram.contracts.lifecycle import (
+    MOST_FAILURES,
+    MaintenanceReport,
+    PassKind,
+    variant_of,
+)
 from engram.contracts.messages import (
     SPENT_BY_MODEL,
+    Failure,
+    Message,
     ModelSpent,
     Population,
     UserUsage,
@@ -64,6 +73,7 @@ from engram.contracts.session import (
 )
 from engram.domain.buffer import BufferPolicy, RememberedTurn
 from engram.domain.scope import Scope
+from engram.errors import EngramError
 from engram.settings import Settings
 from engram.system import system_clock
 from engram.temporal.passes import PassRunner
@@ -327,6 +337,81 @@ class WorkflowGateway:
             policy=ConsolidationPolicy.fixed_by(self._settings),
             population=request.population,
         )
+
+
+class UserRehearsal(Message):
+    """What consolidation would do for one user.
+
+    Attributes:
+        scope: Who that is.
+        report: What it would come to, and the first changes; None where that failed.
+        failure: Why it failed.
+    """
+
+    scope: Scope
+    report: ConsolidationReport | None = None
+    failure: Failure | None = None
+
+
+class ConsolidationRehearsal(MaintenanceReport):
+    """Whose consolidation a pass over all users would ask for, and what would come of it.
+
+    Attributes:
+        of_users: User by user, as :attr:`would_change` names them.
+    """
+
+    of_users: tuple[UserRehearsal, ...] = ()
+
+
+async def rehearse_consolidation(
+    client: Client,
+    settings: Settings,
+    population: Population = Population.REAL,
+    on_progress: Callable[[int, int], None] = lambda *_: None,
+) -> ConsolidationRehearsal:
+    """What a pass over all users would have consolidated; nothing is written.
+
+    Each user's dry run is a workflow of their own, as it is by hand: what would be learnt of
+    somebody stands in no history but theirs. Where a language model is configured, it is asked.
+
+    Args:
+        client: Connected, with the pydantic data converter.
+        settings: Queue, and the numbers that passes run by.
+        population: Test memories, or all others.
+        on_progress: Takes for how many users it is done, and for how many it is to be.
+
+    Raises:
+        TemporalUnavailable: Temporal cannot be reached.
+    """
+    gateway, room = WorkflowGateway(client, settings), asyncio.Semaphore(settings.pass_users)
+    request = ConsolidationRequest(reason="asked for", population=population)
+
+    waiting = await PassRunner(client, settings).maintain(
+        PassKind.CONSOLIDATION, population=population, dry_run=True
+    )
+    users, done = [one.scope for one in waiting.would_change], itertools.count(1)
+
+    async def of_one(scope: Scope) -> UserRehearsal:
+        async with room:
+            try:
+                report = await gateway.consolidate(scope, request, dry_run=True)
+                rehearsed = UserRehearsal(scope=scope, report=report)
+            except EngramError as error:
+                told = Failure(code=error.code, message=error.message, error=error.as_dict())
+                rehearsed = UserRehearsal(scope=scope, failure=told)
+            on_progress(next(done), len(users))
+            return rehearsed
+
+    found = await asyncio.gather(*map(of_one, users))
+    failures = tuple(one.failure for one in found if one.failure is not None)
+    return ConsolidationRehearsal(
+        **{
+            **dict(waiting),
+            "of_users": tuple(found),
+            "failed": waiting.failed + len(failures),
+            "failures": (*waiting.failures, *failures)[-MOST_FAILURES:],
+        }
+    )
 
 
 def session_policy(settings: Settings) -> SessionPolicy:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import Client
 from temporalio.common import (
+    QueryRejectCondition,
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
 from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError
 
 from engram.contracts import names
 from engram.contracts.attributes import attributes, precedence
@@ -21,6 +23,7 @@ from engram.contracts.lifecycle import (
     DecayReport,
     DecayState,
     LifecyclePolicy,
+    MaintenanceProgress,
     MaintenanceReport,
     MaintenanceState,
     PassKind,
@@ -38,6 +41,8 @@ from engram.temporal.retry import failing_activity, retry_until_answered, start_
 
 Report = TypeVar("Report", bound=BaseModel)
 OfOneUser = TypeVar("OfOneUser", bound=PassReport)
+# How long a pass may take to tell how far it is; its next task may have to end first.
+_ANSWERED: Final = timedelta(seconds=3)
 
 
 class PassRunner:
@@ -133,6 +138,29 @@ class PassRunner:
             MaintenanceReport,
             attributes("maintenance"),
         )
+
+    async def progress(
+        self,
+        kind: PassKind,
+        *,
+        population: Population = Population.REAL,
+        dry_run: bool = False,
+    ) -> MaintenanceProgress | None:
+        """How far the pass over all users is that runs; None where none does, or it cannot say."""
+        variant = variant_of(population, dry_run=dry_run)
+        handle = self._client.get_workflow_handle(
+            self._of_store(names.maintenance_workflow_id(kind.value, variant))
+        )
+        try:
+            told: MaintenanceProgress = await handle.query(
+                names.MAINTENANCE_PROGRESS_QUERY,
+                result_type=MaintenanceProgress,
+                reject_condition=QueryRejectCondition.NOT_OPEN,
+                rpc_timeout=_ANSWERED,
+            )
+        except (RPCError, TemporalError):
+            return None
+        return told
 
     async def session_ended(self, scope: Scope, request: ConsolidationRequest) -> None:
         """Promote what a session leaves lively; does not wait. Tiers are of one policy.

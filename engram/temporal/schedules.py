@@ -171,9 +171,7 @@ class Schedules:
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     return ScheduleInfo(kind=kind, schedule_id=self.id_of(kind))
-                if error.status in _TOO_LATE and not being_cancelled():
-                    # Temporal leaves a question open that meets the schedule's removal.
-                    raise RunEnded("The schedule did not tell how it stands.") from error
+                _ask_again_where_left_open(error)
                 raise
 
         return await asked_again(attempt)
@@ -293,9 +291,20 @@ def _updating(wanted: Schedule) -> Callable[[ScheduleHandle], Awaitable[None]]:
         return ScheduleUpdate(replace(wanted, state=there.description.schedule.state))
 
     async def update(handle: ScheduleHandle) -> None:
-        await handle.update(brought_to)
+        try:
+            # Temporal's client asks first how it stands.
+            await handle.update(brought_to, rpc_timeout=_ANSWERED)
+        except RPCError as error:
+            _ask_again_where_left_open(error)
+            raise
 
     return update
+
+
+def _ask_again_where_left_open(error: RPCError) -> None:
+    """Temporal leaves a question open that meets the schedule's removal: ask it once more."""
+    if error.status in _TOO_LATE and not being_cancelled():
+        raise RunEnded("The schedule did not tell how it stands.") from error
 
 
 def _info(kind: PassKind, found: ScheduleDescription) -> ScheduleInfo:

@@ -30,7 +30,14 @@ from engram.domain.memories import (
     Vitals,
 )
 from engram.domain.personal_data import PersonalKind
-from engram.domain.plan import Action, ConsolidationPlan, Statement, StoreEpisode, StoreNote
+from engram.domain.plan import (
+    Action,
+    ActionSource,
+    ConsolidationPlan,
+    Statement,
+    StoreEpisode,
+    StoreNote,
+)
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_timestamp, check_turn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
@@ -328,7 +335,9 @@ def _with_past(memory: M, item: ImportedMemory, now: datetime) -> M:
 def _with_its_past(
     action: Action, turns: Mapping[str, tuple[Episode, ImportedMemory]], now: datetime
 ) -> Action:
-    """A new conclusion as one that had a life before; anything else as it is."""
+    """An action as one that somebody asks for; a new conclusion had a life before."""
+    by_hand = action.eligibility.model_copy(update={"source": ActionSource.MANUAL})
+    action = action.model_copy(update={"eligibility": by_hand})
     if not isinstance(action, StoreNote | StoreEpisode):
         return action
     found = (turns[key] for key in action.memory.source_episode_ids if key in turns)

@@ -79,8 +79,14 @@ def test_passes_by_hand(up: Told) -> None:
     ask(up, "decay", "--all")
     assert ask(up, "decay", "--all")["users"] == 0
     waiting = ask(up, "consolidate", "--all", "--dry-run")["users"]
-    engram(up, "encode", "The weather was fine.", "-s", "s2")
-    assert ask(up, "consolidate", "--all", "--dry-run")["users"] == waiting + 1
+    engram(up, "encode", "I like marimbas.", "-s", "s2")
+    tried = ask(up, "consolidate", "--all", "--dry-run")
+    assert tried["users"] == waiting + 1
+    (own,) = [one for one in tried["of_users"] if one["scope"]["user_id"] == up.user]
+    assert own["report"]["changes"] == ask(up, "consolidate", "--dry-run")["changes"]
+    shown = engram(up, "consolidate", "--all", "--dry-run").stdout
+    told = [line.split("\t") for line in shown.splitlines() if line.startswith("default/")]
+    assert "marimbas" in next(row[-1] for row in told if row[0] == f"default/{up.user}")
     known = ask(up, "briefing")[0]["memory"]["id"]
     habit = ask(up, "force-promote", known)["habit_id"]
     assert ask(up, "inspect", habit)["memory"]["type"] == "procedural"

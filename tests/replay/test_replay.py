@@ -18,8 +18,8 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
+from temporalio.workflow import _Definition
 
-from engram.contracts import names
 from engram.workflows.worker import WORKFLOWS, sandbox_runner
 from tests.replay.changed import OtherOrder
 
@@ -93,19 +93,7 @@ def test_every_workflow_has_histories() -> None:
         ]
         for text in HISTORIES.values()
     }
-    assert recorded == {
-        names.SESSION_WORKFLOW,
-        names.CONSOLIDATION_WORKFLOW,
-        names.ASKED_CONSOLIDATION_WORKFLOW,
-        names.ERASURE_WORKFLOW,
-        names.HISTORY_ERASURE_WORKFLOW,
-        names.FORGETTING_WORKFLOW,
-        names.DECAY_WORKFLOW,
-        names.PROMOTION_WORKFLOW,
-        names.MAINTENANCE_WORKFLOW,
-        names.IMPORT_WORKFLOW,
-        names.REVIEW_WORKFLOW,
-    }
+    assert recorded == {_Definition.must_from_class(one).name for one in WORKFLOWS}
 
 
 async def test_a_changed_command_order_fails_and_teaches() -> None:

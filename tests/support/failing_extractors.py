@@ -20,12 +20,19 @@ class Raising(Extractor):
         super().__init__(Settings())
         self.asked = 0
 
-    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+    def extract(
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
+    ) -> Extraction:
         """See the base class."""
         if "bomb" in text:
             self.asked += 1
             raise KeyError(text)
-        return super().extract(text, role, speaker, timestamp)
+        return super().extract(text, role, speaker, timestamp, before)
 
 
 class Endless(Extractor):
@@ -34,8 +41,15 @@ class Endless(Extractor):
     def __init__(self) -> None:
         super().__init__(Settings())
 
-    def extract(self, text: str, role: str, speaker: str | None, timestamp: datetime) -> Extraction:
+    def extract(
+        self,
+        text: str,
+        role: str,
+        speaker: str | None,
+        timestamp: datetime,
+        before: str | None = None,
+    ) -> Extraction:
         """See the base class."""
         if "bomb" in text:
             _ENDLESS.fullmatch("a" * 60)
-        return super().extract(text, role, speaker, timestamp)
+        return super().extract(text, role, speaker, timestamp, before)

@@ -50,6 +50,7 @@ def test_names_never_change() -> None:
         "IMPORT_BATCH_UPDATE": "store_batch",
         "FINISH_IMPORT_UPDATE": "finish",
         "IMPORT_PROGRESS_QUERY": "import_progress",
+        "MAINTENANCE_PROGRESS_QUERY": "maintenance_progress",
         "ANSWER_REVIEW_UPDATE": "answer",
         "KEEP_SIGNAL": "keep",
         "LOOK_SIGNAL": "look",

@@ -24,7 +24,7 @@ SCOPE = Scope.of("default", "ada")
 # Engram's own: how its clients and activities speak with its workflows.
 OWN = {
     *(names.FORGET_TURNS_SIGNAL, names.CONSOLIDATION_PROGRESS_QUERY, names.SESSION_ENDED_SIGNAL),
-    *(names.LOOK_SIGNAL, names.REVIEW_QUERY),
+    *(names.LOOK_SIGNAL, names.REVIEW_QUERY, names.MAINTENANCE_PROGRESS_QUERY),
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from temporalio.client import Client
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from engram.contracts import names
 from engram.domain.memories import AnyMemory, Episode, LinkKind, MemoryForm, MemoryStatus
@@ -121,6 +122,40 @@ async def test_an_answer_that_tries_to_retire_everything_changes_nothing(
     assert report.dropped_retirements == len(known) - 1
     assert report.superseded == 0
     assert {m.status for m in known} == {MemoryStatus.ACTIVE}
+
+
+class _NewerAnswers(Faults):
+    """A worker that answers with an action, and with a context, that nobody here knows."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        """See the base class."""
+        return _Answering(super().intercept_activity(next))
+
+
+class _Answering(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the parameter's name belongs to Temporal's interface
+        answer = await super().execute_activity(input)
+        if input.fn.__name__ != "link":
+            return answer
+        raw = answer.model_dump(mode="json")
+        for action in raw["plan"]["actions"]:
+            action["eligibility"] = {"mood": 1, "confidence": "very"}
+        raw["plan"]["actions"].append({"action": "dream", "why": "new in 2.0"})
+        return raw
+
+
+async def test_what_nobody_knows_of_a_plan_is_counted_and_the_rest_is_done(
+    temporal_client: Client, repository: MemoryRepository, settings: Settings
+) -> None:
+    """An answer from elsewhere with an unknown action and unreadable contexts holds nothing up."""
+    model = Deciding(using_replaces_having)
+    async with consolidating(
+        temporal_client, repository, settings, model=model, faults=_NewerAnswers()
+    ) as memory:
+        await memory.say(("I have a bike.", day(1)), ("I use a bike to commute.", day(9)))
+        report = await memory.consolidate()
+    assert (report.superseded, report.dropped_actions, report.discarded) == (1, 1, 1)
+    assert report.failures == ()
 
 
 @pytest.mark.parametrize("step", [names.CONSOLIDATE_TURNS_ACTIVITY, names.LINK_ACTIVITY])

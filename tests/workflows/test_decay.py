@@ -13,7 +13,17 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from engram.contracts import names
-from engram.contracts.lifecycle import FindDueUsersInput, PassKind, WalkInput, WalkPosition
+from engram.contracts.lifecycle import (
+    Change,
+    DecayReport,
+    FindDueUsersInput,
+    MaintenanceProgress,
+    MaintenanceReport,
+    PassKind,
+    RuleCount,
+    WalkInput,
+    WalkPosition,
+)
 from engram.contracts.messages import Population
 from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
@@ -304,6 +314,45 @@ async def test_what_cannot_be_read_holds_up_neither_other_memories_nor_the_pass(
     assert (await lives.now(old)).status is MemoryStatus.ARCHIVED
 
 
+async def test_a_dry_run_over_all_users_says_what_would_change_for_each(
+    lives: LifecycleUser,
+) -> None:
+    """User by user, memory by memory; nothing is written, and a real pass quotes nobody."""
+    first, second = lives.other("first"), lives.other("second")
+    one, two = turn(first, "old", ago(100)), turn(second, "half gone", ago(50))
+    await lives.keep(one, scope=first)
+    await lives.keep(two, turn(second, "fresh", ago(1)), scope=second)
+    before = await lives.now(one)
+    tried = await lives.passes.maintain(PassKind.DECAY, dry_run=True)
+    told = {
+        user.scope: {(change.memory_id, change.rule) for change in user.changes}
+        for user in tried.would_change
+    }
+    assert told == {
+        first: {(one.id, "retention"), (one.id, "grown_stale")},
+        second: {(two.id, "grown_stale")},
+    }
+    assert await lives.now(one) == before
+    done = await lives.passes.maintain(PassKind.DECAY)
+    assert done.transitions == tried.transitions
+    assert done.would_change == ()
+
+
+def test_what_a_dry_run_over_all_users_quotes_has_an_end() -> None:
+    """Reports travel in payloads: past 200 changes, and past 200 users, numbers alone go on."""
+    report = MaintenanceReport(kind=PassKind.DECAY, dry_run=True)
+    change = Change(
+        memory_id="m", memory_type=MemoryType.EPISODIC, rule="r", source="a", target="b", why="w"
+    )
+    count = RuleCount(rule="r", aspect="status", source="a", target="b", memories=150)
+    for number in range(250):
+        of_one = DecayReport(transitions=(count,), changes=(change,) * 150)
+        report = report.with_user(Scope.of("default", f"u{number}"), of_one)
+    assert sum(len(user.changes) for user in report.would_change) == 200
+    assert [len(user.changes) for user in report.would_change[:3]] == [150, 50, 0]
+    assert (len(report.would_change), report.users) == (200, 250)
+
+
 async def test_consolidation_is_asked_for_where_turns_wait(lives: LifecycleUser) -> None:
     """The scheduled consolidation reaches exactly the users with unconsolidated turns."""
     waits, done = lives.other("waits"), lives.other("done")
@@ -320,6 +369,38 @@ async def test_consolidation_is_asked_for_where_turns_wait(lives: LifecycleUser)
     assert [asked.population for asked in lives.requests.seen[1:]] == [Population.TEST]
     tried = await lives.passes.maintain(PassKind.CONSOLIDATION, dry_run=True)
     assert (tried.users, len(lives.requests.seen)) == (1, 2)
+    assert [user.scope for user in tried.would_change] == [waits]
+
+
+async def test_a_pass_over_all_users_says_how_far_it_is(
+    temporal_client: Client, store: EdgeRepository, settings: Settings
+) -> None:
+    """Users who are served, of those who were found; nothing where no such pass runs."""
+    reviewed, go_on = 0, asyncio.Event()
+    held = asyncio.Event()
+
+    async def hold_the_second() -> None:
+        nonlocal reviewed
+        reviewed += 1
+        if reviewed == 2:
+            held.set()
+            await go_on.wait()
+
+    faults = Faults(during={names.REVIEW_ACTIVITY: hold_the_second})
+    settings = settings.model_copy(update={"pass_users": 1})
+    async with lifecycle_workers(temporal_client, store, settings, interceptors=[faults]) as lives:
+        assert await lives.passes.progress(PassKind.DECAY) is None
+        for name in ("one", "two", "three"):
+            user = lives.other(name)
+            await lives.keep(turn(user, "old", ago(100)), scope=user)
+        passing = asyncio.create_task(lives.passes.maintain(PassKind.DECAY))
+        await held.wait()
+        far = await lives.passes.progress(PassKind.DECAY)
+        assert far == MaintenanceProgress(found=3, served=1)
+        assert await lives.passes.progress(PassKind.PROMOTION) is None
+        go_on.set()
+        assert (await passing).users == 3
+        assert await lives.passes.progress(PassKind.DECAY) is None
 
 
 async def test_passes_that_overlap_take_turns(lives: LifecycleUser) -> None:

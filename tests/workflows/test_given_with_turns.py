@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from engram.domain.memories import MemoryType, SemanticMemory
+from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn
 from engram.language.guarding import PersonalDataGuard
@@ -93,6 +93,29 @@ async def test_imports_give_the_same(temporal_client: Client, tmp_path: Path) ->
         assert "It ended." not in ends
         assert told.read is not None
         assert sum(told.read.skipped.values()) == 1
+
+
+async def test_what_is_said_later_replaces_what_was_brought_from_elsewhere(
+    temporal_client: Client,
+) -> None:
+    """A turn of now beats an imported conclusion, which stays as history, as of its time too."""
+    async with remembering(temporal_client) as (memory, repository):
+        told = datetime(2020, 5, 1, tzinfo=UTC)
+        lived = ImportedMemory(content="The user lives in Porto.", timestamp=told, conclusion=True)
+        await memory.import_memories([lived])
+        (before,) = await memory.recall("Where do I live?", memory_types="semantic")
+        assert before.memory.content == "The user lives in Porto."
+        await memory.encode("I moved to Lisbon.", session_id="s1")
+        await memory.consolidate()
+        best, *_ = await memory.recall("Where do I live?", memory_types="semantic")
+        assert "Lisbon" in best.memory.content
+        old = (await everything(repository, memory.scope))[before.memory.id]
+        assert isinstance(old, SemanticMemory)
+        assert (old.status, old.superseded_by) == (MemoryStatus.SUPERSEDED, best.memory.id)
+        then = await memory.recall(
+            "Where do I live?", memory_types="semantic", as_of=datetime(2021, 1, 1, tzinfo=UTC)
+        )
+        assert [hit.memory.id for hit in then] == [old.id]
 
 
 def test_a_line_names_the_end_of_its_turn() -> None:

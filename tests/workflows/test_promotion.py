@@ -88,6 +88,27 @@ async def test_promoting_again_makes_nothing(lives: LifecycleUser) -> None:
     assert len(await habits(lives)) == 1
 
 
+async def test_a_refusal_counts_beside_the_rises_and_once(
+    temporal_client: Client, store: EdgeRepository
+) -> None:
+    """What rose a tier and tells no habit has tried twice; later passes write nothing of it."""
+    rising = {"decay_policy": "energy", "energy": {"conclusion_tier": "short_term"}}
+    risen = Vitals(promotion_attempts=1, tier=Tier.LONG_TERM, last_promotion=EARLIER)
+    async with lifecycle_workers(
+        temporal_client, store, worker_settings(lifecycle=rising)
+    ) as lives:
+        words = "The user lives in Lisbon"
+        plain = knowledge(lives.scope, words, EARLIER, vitals=risen, **EARNED)
+        await lives.keep(plain)
+        await lives.passes.promote(lives.scope)
+        once = await lives.now(plain)
+        assert once.vitals is not None
+        assert (once.vitals.promotion_attempts, once.vitals.last_promotion) == (2, EARLIER)
+        assert once.vitals.refused_at is not None
+        assert (await lives.passes.promote(lives.scope)).considered == 1
+        assert await lives.now(plain) == once
+
+
 async def test_a_dry_run_of_promotion_writes_nothing(lives: LifecycleUser) -> None:
     """It names the habit that the real pass then makes."""
     ready = knowledge(lives.scope, HABIT, EARLIER, **EARNED)

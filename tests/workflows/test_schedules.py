@@ -118,7 +118,10 @@ async def test_schedules_can_be_switched_off(
     assert not any(info.exists for info in await schedules.list())
 
 
-@pytest.mark.parametrize("status", [RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED])
+_LEFT_OPEN = [RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED]
+
+
+@pytest.mark.parametrize("status", _LEFT_OPEN)
 async def test_a_question_that_the_server_leaves_open_is_asked_again(
     schedules: Schedules, monkeypatch: pytest.MonkeyPatch, status: RPCStatusCode
 ) -> None:
@@ -135,6 +138,32 @@ async def test_a_question_that_the_server_leaves_open_is_asked_again(
     monkeypatch.setattr(ScheduleHandle, "describe", open_first)
     assert not (await schedules.describe(PassKind.DECAY)).exists
     assert not left_open
+
+
+@pytest.mark.parametrize("status", _LEFT_OPEN)
+async def test_bringing_up_to_date_asks_again_where_the_server_leaves_the_question_open(
+    temporal_client: Client,
+    settings: Settings,
+    schedules: Schedules,
+    monkeypatch: pytest.MonkeyPatch,
+    status: RPCStatusCode,
+) -> None:
+    """Temporal's client asks how it stands before it updates; that has a limit, too."""
+    await schedules.ensure()
+    left_open = [RPCError("It took too long.", status, b"")]
+    update = ScheduleHandle.update
+
+    async def open_first(self: ScheduleHandle, updater: Any, **told: Any) -> None:
+        assert told["rpc_timeout"] <= timedelta(seconds=5)
+        if left_open:
+            raise left_open.pop()
+        await update(self, updater, **told)
+
+    monkeypatch.setattr(ScheduleHandle, "update", open_first)
+    changed = settings.model_copy(update={"decay_interval": timedelta(hours=5)})
+    await Schedules(temporal_client, changed).ensure()
+    assert not left_open
+    assert (await schedules.describe(PassKind.DECAY)).every == timedelta(hours=5)
 
 
 async def test_a_worker_that_came_before_the_search_attributes_makes_schedules_later(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
@@ -229,6 +230,15 @@ async def known_of(handled: HandledStore) -> dict[str, SemanticMemory]:
     """What is known of Ada, by its words."""
     page = await handled.store.scroll(ADA, MemoryType.SEMANTIC)
     return {m.content: m for m in page.memories if isinstance(m, SemanticMemory)}
+
+
+async def test_migrated_knowledge_is_written_as_brought_by_somebody(handled: HandledStore) -> None:
+    """No model and no rule proposes it: every action of its plan has the source ``manual``."""
+    items = (imported("The user lives in Porto.", 900), imported("The user lives in Oslo.", 90))
+    with capture_logs() as lines:
+        await handled.ask(trials.IMPORT, trials.Import(memories=items))
+    (told,) = [line for line in lines if line["event"] == "plan applied"]
+    assert told["sources"] == {"manual": sum(told["actions"].values())}
 
 
 async def test_migrated_knowledge_can_be_verified(handled: HandledStore) -> None:

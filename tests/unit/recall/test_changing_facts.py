@@ -41,6 +41,20 @@ CHANGES = {
         "ada.example",
         "lovelace.example",
     ),
+    "name": (
+        "My name is Ada Byron.",
+        "I got married: my name is now Ada Lovelace.",
+        "What is my name?",
+        "Ada Byron",
+        "Ada Lovelace",
+    ),
+    "name by its change": (
+        "My name is Ada Byron.",
+        "I've finally changed my name to Ada Lovelace.",
+        "What is my name?",
+        "Ada Byron",
+        "Ada Lovelace",
+    ),
     "of somebody else": (
         "Tom's email is tom@old.org.",
         "Tom's email is tom@new.org.",
