@@ -172,15 +172,9 @@ def _statement(
     slot = None
     if attested:
         slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
-    event_at = _believable(stated.happened_at)
     said_at = max(episode.timestamp for episode in witnesses)
-    if slot is not None and event_at is not None and event_at > said_at + _SAME_DAY:
-        if _is_set(slot, stated):
-            # So from when it was said, until it is set for another day.
-            event_at = None
-        elif is_functional(slot) or stated.begins or not stated.holds:
-            # Who starts somewhere in June works until then where they work.
-            slot = None
+    slot, event_at = _as_of(said_at, slot, stated)
+    changes = stated.begins or not stated.holds
     if slot is not None and stated.holds and not slot.object and is_functional(slot):
         # Who lives "somewhere by the sea" lives where they lived, for all that is said.
         slot = None
@@ -206,13 +200,26 @@ def _statement(
         tags=tags,
         evidence=evidence,
         event_at=event_at,
-        event_by=_event_by(event_at, evidence, witnesses)
-        if stated.begins or not stated.holds
-        else None,
+        event_by=_event_by(event_at, evidence, witnesses) if changes else None,
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def _as_of(
+    said_at: datetime, slot: Slot | None, stated: StatedKnowledge
+) -> tuple[Slot | None, datetime | None]:
+    """The slot, as far as it is true when it is said, and when what is stated happened."""
+    event_at = _believable(stated.happened_at)
+    if slot is not None and event_at is not None and event_at > said_at + _SAME_DAY:
+        if _is_set(slot, stated):
+            # So from when it was said, until it is set for another day.
+            return slot, None
+        if is_functional(slot) or stated.begins or not stated.holds:
+            # Who starts somewhere in June works until then where they work.
+            return None, event_at
+    return slot, event_at
 
 
 def _is_set(slot: Slot, stated: StatedKnowledge) -> bool:

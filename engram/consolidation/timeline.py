@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TypeAlias
 
 from engram.consolidation.amendments import (
@@ -126,11 +126,11 @@ def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
     """What held one after another, earliest first, by everything that was told of a timeline."""
     tellings = list(told)
     by_event = _ByEvent.of(tellings)
-    placed = [(_happened(one, by_event), one) for one in tellings]
+    placed = [(*_happened(one, by_event), one) for one in tellings]
     breath: _Breath = frozenset(_key(e, t, t.slot) for t in tellings for e in t.telling.episode_ids)
     found: list[ValidityInterval] = []
     standing: list[ValidityInterval] = []
-    for event_at, one in sorted(placed, key=lambda pair: _position(*pair)):
+    for event_at, _, one in sorted(placed, key=lambda each: _position(*each[1:])):
         same = next((s for s in standing if same_value(s.slot, one.slot)), None)
         moment = _moment(event_at, one)
         if same is not None:
@@ -206,25 +206,24 @@ def _moment(event_at: datetime, one: TimelineEntry) -> _Moment:
     return when, one.telling.known_at
 
 
-def _in_its_day(event_at: datetime, change: TimelineEntry) -> datetime:
+def _in_its_day(change: TimelineEntry) -> datetime:
     """A change that is told later, of a day, happened in it, and nobody said at what time.
 
     So it comes after what was said on that very day, and of two such the one told last counts.
-    Unless it is known to have happened just after something else.
     """
-    telling = change.telling
-    told_that_day = telling.known_at - event_at < _A_DAY
-    if not _changes(change) or event_at != telling.event_at or told_that_day:
+    event_at = change.telling.event_at
+    told_that_day = change.telling.known_at - event_at < _A_DAY
+    if not _changes(change) or told_that_day:
         return event_at
     return datetime.combine(event_at.date(), time.max, event_at.tzinfo)
 
 
 def _position(
-    event_at: datetime, one: TimelineEntry
+    when: datetime, one: TimelineEntry
 ) -> tuple[datetime, bool, datetime, str, int, str, str, tuple[str, ...]]:
     """By event, then what holds before what ends, then by knowing; every run agrees on ties."""
     slot, telling = one.slot, one.telling
-    when, known_at = _moment(_in_its_day(event_at, one), one)
+    when, known_at = _moment(when, one)
     order = (telling.session_id or "", telling.sequence)
     tie = (slot.predicate, slot.object, telling.episode_ids)
     return (when, ends_something(slot), known_at, *order, *tie)
@@ -318,8 +317,10 @@ def _between(
     return told[first : bisect_right(told, most, lo=first, key=distance)]
 
 
-def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
+def _happened(change: TimelineEntry, told: _ByEvent) -> tuple[datetime, datetime]:
     """When a change can have happened at the earliest, given what was said to hold meanwhile.
+
+    With it comes what orders it among the others: not before that of what puts it there.
 
     "I moved in May" names the first of May; who still lived elsewhere on the tenth
     moved after that. Further back than what is named lasts it is no matter of wording any more,
@@ -330,21 +331,26 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> datetime:
     """
     event_at = change.telling.event_at
     if not _changes(change):
-        return event_at
+        return event_at, event_at
     first_told = told.first_told(change)
     named = change.telling.event_by
     reach = _imprecision(event_at) if named is None else named - event_at
     if told.only_ends(change):
         reach = _WITHIN_A_YEAR if change.slot.object else max(reach, _IMPRECISION)
     meanwhile = (
-        other.telling.event_at
+        other
         for other in reversed(told.after(event_at, min(reach, first_told - event_at)))
         if event_at < other.telling.event_at < first_told
         and _is_of_its_day(other)
         and _is_before(other.slot, change.slot)
         and (_is_within(named, other) or told.could_follow(change, other.slot))
     )
-    return next(meanwhile, event_at)
+    last = next(meanwhile, None)
+    if last is None:
+        return event_at, _in_its_day(change)
+    day = last.telling.event_at.date()
+    of_that_day = takewhile(lambda other: other.telling.event_at.date() == day, meanwhile)
+    return last.telling.event_at, max(map(_in_its_day, (last, *of_that_day)))
 
 
 def _days_named(telling: Telling) -> tuple[date, date] | None:

@@ -344,6 +344,10 @@ def add_months(day: date, months: int) -> date:
     return date(year, month, min(day.day, monthrange(year, month)[1]))
 
 
+# About how many days each unit has in which people count back.
+DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+
 def shift(day: date, count: int, unit: str) -> date:
     """``day`` moved by ``count`` days, weeks, months or years."""
     if unit == "day":

@@ -236,7 +236,7 @@ def start_period(sentence: str, said_at: datetime) -> Period | None:
     A month or year that is named counts before a day. The time begins with its first day; days
     and weeks keep the time of day at which it was said, "2 months ago" is the first of that
     month. It ends with the last day that the words leave open: people who count back are off
-    by as much as they count in, "2 weeks ago" by a week.
+    by half of what they count in, "2 weeks ago" by half a week.
     """
     turn = Masked(sentence)
     # "I assured them we'd ship on Wednesday": what began is told, not what is to come.
@@ -265,8 +265,8 @@ def _moment(when: When, said_at: datetime) -> datetime:
 
 
 def _latest(when: When, said_at: datetime) -> datetime:
-    after = calendar.shift(when.day, 1, when.counted) if when.counted else when.after()
-    return datetime.combine(after, time(), tzinfo=said_at.tzinfo)
+    leeway = timedelta(days=calendar.DAYS[when.counted] // 2) if when.counted else timedelta(0)
+    return datetime.combine(when.after() + leeway, time(), tzinfo=said_at.tzinfo)
 
 
 # "They moved it to January 20" was done; the day that it names is still to come.

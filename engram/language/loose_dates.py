@@ -10,12 +10,11 @@ from functools import cache
 from typing import Final
 
 from engram.language import calendar
-from engram.language.calendar import MONTH_NAME, WEEKDAY, WORDS, Tense, When, small_number
+from engram.language.calendar import DAYS, MONTH_NAME, WEEKDAY, WORDS, Tense, When, small_number
 from engram.language.dates import DURATION, DateReader, DateRule, is_amount
 from engram.language.vocabulary import Holiday, alternatives, holidays
 
 # Nobody counts to the day: as much leeway as half of what was counted in.
-DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 MONTHS_IN_QUARTER = 3
 MONTHS_IN_YEAR = 12
 ORDINALS: Final = {

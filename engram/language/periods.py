@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from engram.domain.values import Period
 from engram.errors import InvalidInput
 from engram.language import calendar
-from engram.language.calendar import MONTH, WEEKDAY, WORDS, Tense, small_number
+from engram.language.calendar import DAYS, MONTH, WEEKDAY, WORDS, Tense, small_number
 from engram.language.dates import (
     AMOUNT_BEFORE,
     Dated,
@@ -20,7 +20,6 @@ from engram.language.dates import (
 from engram.language.found import Masked
 from engram.language.loose_dates import (
     A_FEW,
-    DAYS,
     FIRST,
     HOLIDAY,
     HOLIDAY_WORDS,

@@ -484,6 +484,14 @@ def test_of_what_happened_on_one_day_that_told_last_came_last(
     assert order(MOVED, other) == after
 
 
+@pytest.mark.parametrize("lasts", [0.3, 40], ids=["of that day", "of that summer"])
+def test_told_after_another_change_of_the_same_day_it_came_after_it(lasts: float) -> None:
+    """Of two changes that their words put on one day, the one told last is the one that holds."""
+    other = told("paris", 0.15, 1.15, begins=True, lasts=0.3)
+    later = told("rome", 0.1, 60, begins=True, session="m", lasts=lasts)
+    assert order(other, later) == ["paris > rome", "rome"]
+
+
 def test_what_only_holds_happened_when_it_says() -> None:
     """Living somewhere is no change, and is moved by nothing."""
     lives = told("lisbon", 0, 40, session="m")

@@ -98,8 +98,16 @@ def is_different(lived: Word, change: Word) -> bool:
     return change.city in {"", lived.city}
 
 
-def happened(word: Word, words: Words) -> datetime:
-    """When it happened, given where they are known to have lived meanwhile."""
+def in_its_day(word: Word) -> datetime:
+    """A change of a day that is told later stands in its evening."""
+    told_that_day = word.known_at - word.event_at < timedelta(days=1)
+    return (
+        word.event_at if word.kind == "plain" or told_that_day else word.event_at.replace(hour=23)
+    )
+
+
+def placed(word: Word, words: Words) -> datetime:
+    """Where it stands among the others, given where they are known to have lived meanwhile."""
     if word.kind == "plain":
         return word.event_at
     first_told = min(
@@ -114,26 +122,14 @@ def happened(word: Word, words: Words) -> datetime:
     if word.kind == "ends":
         named = A_YEAR if word.city else max(named, A_MONTH)
     meanwhile = [
-        other.event_at
+        other
         for other in words
         if is_told_of_its_own_time(other)
         and is_different(other, word)
         and word.event_at < other.event_at < first_told
         and other.event_at - word.event_at <= named
     ]
-    return max(meanwhile, default=word.event_at)
-
-
-def placed(word: Word, words: Words) -> datetime:
-    """Where it stands among the others: a change of a day that is told later, in its evening.
-
-    Unless it came just after where they are known to have lived.
-    """
-    when = happened(word, words)
-    told_that_day = word.known_at - when < timedelta(days=1)
-    if word.kind == "plain" or when != word.event_at or told_that_day:
-        return when
-    return when.replace(hour=23)
+    return max(map(in_its_day, meanwhile), default=in_its_day(word))
 
 
 def city_at(words: Words, moment: datetime | None = None) -> str | None:
