@@ -55,6 +55,7 @@ _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
 _CALLED = re.compile(r"\s(?:called|named)\s")
+_BESIDE = re.compile(r"\s(?:above|over|below|under|near|by|beside|behind|in|on|at|with|from|for)\s")
 _MOST_COUNTED = 12
 # That it is over follows from what was said; nobody said it.
 _INFERRED = 0.75
@@ -190,6 +191,7 @@ def _is_graduation(told: _SlottedStatement) -> bool:
 def _graduated(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
+    """The one subject that was studied: who graduates, or quits their degree, does so no longer."""
     return _and_over(told.one, _only(_of(speaker, standing, _STUDIES)))
 
 
@@ -378,9 +380,10 @@ def _counted(what: str) -> tuple[int, str]:
     """How many of what: (3, "sisters"); 0 where it is not counted, or more is said of them."""
     number, _, kind = what.partition(" ")
     many = _NUMBERS.get(number, 0)
-    if many == 1 and kind.isalpha():
+    plain = kind.replace(" ", "").isalpha()
+    if many == 1 and plain:
         return many, kind if kind.endswith("s") else f"{kind}s"
-    return (many, kind) if kind.isalpha() and kind.endswith("s") else (0, what)
+    return (many, kind) if plain and kind.endswith(("s", "children")) else (0, what)
 
 
 _NUMBERS = {word: number for word, number in SMALL.items() if 1 <= number <= _MOST_COUNTED}
@@ -561,6 +564,11 @@ _RULES = (
     _ImpliedEnd(_changes_subject, lambda: frozenset({_STUDIES}), _studies_instead),
     _ImpliedEnd(_is_graduation, lambda: frozenset({_STUDIES}), _graduated),
     _ImpliedEnd(
+        lambda told: told.is_about(_STUDIES, holds=False) and not told.held.object,
+        lambda: frozenset({_STUDIES}),
+        _graduated,
+    ),
+    _ImpliedEnd(
         lambda told: told.slot is not None and told.one.content.endswith(_RETIRED),
         lambda: frozenset({_WORKS_AS}),
         _retired,
@@ -662,7 +670,8 @@ def _is_meant(held: _KnownToHold, said: str) -> bool:
     own = _name(held)
     if names and own:
         return names <= own
-    head = _CALLED.split(held.slot.object)[0].split()[-1:]
+    # A "flat above a chip shop" is a flat.
+    head = _BESIDE.split(_CALLED.split(held.slot.object)[0])[0].split()[-1:]
     # "Our cat": whatever it is called; "Miso": only what is called so; "the Golf": the red Golf.
     return head == kind[-1:] or head == [spoken[-1].casefold()]
 

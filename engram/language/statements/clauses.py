@@ -193,7 +193,7 @@ _FIRST_PERSON = re.compile(
     re.I,
 )
 _GOES_ON = re.compile(
-    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|using|studying|learning|back\s+(?:in|on|at))\b",
+    r"(?:now\s+|currently\s+)?(?:(?:living|based|working|studying)\s+(?:in|at|as|for)|driving\s+(?:an?|my)|using|studying|learning|back\s+(?:in|on|at))\b",
     re.I,
 )
 # "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.
@@ -203,6 +203,23 @@ _TOGETHER = re.compile(
 _NOW = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
     r"|\Aback\b",
+    re.I,
+)
+# "I'm 28 and living in Medellín"; but "and living in Rome would be hell".
+_AND_GOES_ON = re.compile(
+    rf"and\s+(?:{_GOES_ON.pattern}|(?:also\s+)?(?:allergic\s+to|married\s+to|fluent\s+in)\b)(?!.*\b(?:would|could|might|is|was|isn't|sounds|seems)\b)",
+    re.I,
+)
+_HAD = re.compile(r"(?:had|did|passed|failed|saw|met|lost|won)\b", re.I)
+_ARENT = re.compile(r"\A(?P<who>we(?= are)|i(?= ai)) (?:are|ai)n't\b", re.I)
+_I_AM = re.compile(r"\W*(?:i'm|i\s+am|im|we're|we\s+are)\b", re.I)
+# "I'm an ex-teacher, now a librarian"
+_NOW_A = re.compile(r"(?:now|currently)\s+an?\s", re.I)
+# "Since we broke up I'm living in Hove": what follows the first few words.
+_SUBORDINATE = re.compile(
+    r"(?:ever\s+since|since|after|now\s+that|because|as)\s+(?:i|we|my\s+\w+|our\s+\w+|the\s+\w+)\s+"
+    r"(?:(?!(?:that|if|whether|why|how|say\w*|said|think\w*|thought|tell\w*|told|claim\w*|wish\w*|hop\w+)\b)"
+    r"[\w'-]+\s+){1,6}?(?=(?:i'm|i've|we're|we've)\s)",
     re.I,
 )
 _ORIGIN = re.compile(
@@ -215,6 +232,9 @@ _SAID_AFTER = re.compile(
 
 
 # "Quick intro: Petra, 34, dentist, living in Ghent": each part is said of the speaker.
+# "Retired nurse here, living in Torquay": so is who begins with their work.
+_AS_WHAT = re.compile(r"(?:[a-z][a-z-]* ){0,2}(?P<work>[a-z][a-z-]*) here,\s", re.I)
+_POSSESSIVE = re.compile(r"(?:the|my|our|your|his|her|their|an?)\b", re.I)
 _INTRODUCTION = re.compile(
     r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I
 )
@@ -241,15 +261,26 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
     text = sentence.text
     if _SAID_AFTER.search(text):
         return
-    spoken = False
-    introducing = _INTRODUCTION.match(text) is not None
+    # "Had the jabs, no longer allergic": whoever had them.
+    spoken = _HAD.match(text) is not None
+    introducing = (
+        _INTRODUCTION.match(text) is not None
+        or (" here, " in text and _is_at_work(text))
+        or (
+            text[:1] in "Ii"
+            and expression("statements", "introduction", exact_case=True).match(text) is not None
+        )
+    )
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST_BREAKS))]
     for number, start in enumerate(starts):
         rest = text[start:]
         together = _TOGETHER.match(rest)
-        opening = None if together or _adverbial().match(rest) else _opening().match(rest)
-        clause = rest[opening.end() :] if opening else rest
-        at = sentence.start + len(text) - len(clause)
+        clausal = _SUBORDINATE.match(rest) if rest[:1] in "EeSsAaNnBb" else None
+        opening = clausal or (
+            None if together or _adverbial().match(rest) else _opening().match(rest)
+        )
+        clause = _not(rest[opening.end() :] if opening else rest)
+        at = sentence.start + len(text) - len(rest) + (opening.end() if opening else 0)
         clause = f"We {rest[together.end() :]}" if together else clause
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
@@ -260,6 +291,21 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         if clause and not _is_reported(before):
             spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
             yield Clause(clause, at)
+
+
+def _not(clause: str) -> str:
+    """With the negation as it is read: "we aren't" is "we're not"."""
+    return _ARENT.sub(_said_not, clause, count=1) if "n't " in clause else clause
+
+
+def _said_not(said: re.Match[str]) -> str:
+    return "we're not" if said["who"].lower() == "we" else "I'm not"
+
+
+def _is_at_work(text: str) -> bool:
+    here = _AS_WHAT.match(text)
+    works = here is not None and here.group("work").casefold() in vocabulary().occupations
+    return works and _POSSESSIVE.match(text) is None
 
 
 # A place to work has another preposition than one to live: "Where do I work? Ardent".
@@ -327,14 +373,9 @@ def opened(sentence: Sentence) -> tuple[int, str]:
 
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> str:
     rest, spoken, before_it = after
-    # "I quit and started at a bakery": the second verb has the same subject.
-    joined = rest.lower().startswith(("and ", "but ", "so ", "no longer "))
-    shared = _shared(clause) if joined or _goes_on_telling(clause) else ""
-    if spoken and shared:
-        return f"{shared} {clause}"
-    # "I'm from Naples originally, living in Munich now".
-    if spoken and _GOES_ON.match(rest) and (_NOW.search(rest) or _ORIGIN.search(before_it)):
-        return f"I'm {rest}"
+    carried_on = _carried_on(clause, rest, before_it) if spoken else None
+    if carried_on:
+        return " ".join(carried_on)
     before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
@@ -353,6 +394,26 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
         if said is not None:
             return f"{subject} {said}"
     return ""
+
+
+def _carried_on(clause: str, rest: str, before: str) -> tuple[str, str] | None:
+    """The subject of the clause before, where this one goes on about it, and its words."""
+    # "I quit and started at a bakery": the second verb has the same subject.
+    joined = rest.lower().startswith(("and ", "but ", "so ", "no longer "))
+    shared = _shared(clause) if joined or _goes_on_telling(clause) else ""
+    if shared:
+        return shared, clause
+    # "I'm from Naples originally, living in Munich now".
+    going_on = _GOES_ON.match(rest) is not None
+    if going_on and any((_NOW.search(rest), _NOW.search(before), _ORIGIN.search(before))):
+        return "I'm", rest
+    if _I_AM.match(before) is None:
+        return None
+    if _NOW_A.match(rest) or _AND_GOES_ON.match(rest):
+        return "I'm", rest.removeprefix("and ")
+    # "I'm from Trinidad, born in Tobago"
+    born = rest.startswith("born ") and _ORIGIN.search(before) is not None
+    return ("I was", rest) if born else None
 
 
 def _goes_on_telling(clause: str) -> bool:
@@ -390,7 +451,9 @@ def _opening() -> re.Pattern[str]:
 @cache
 def _same_subject() -> re.Pattern[str]:
     verbs = alternatives(vocabulary().shared_verbs | vocabulary().left_out_verbs)
-    return re.compile(rf"(?:now\s+|then\s+)?(?:{verbs})\b", re.I)
+    return re.compile(
+        rf"(?:(?:now|then|somehow|eventually|finally|since|later)\s+)?(?:{verbs})\b", re.I
+    )
 
 
 @cache
@@ -433,7 +496,7 @@ def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
-        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back|being|having|coming|growing|when\s+i\s+was)"
+        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
         r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
         re.I,

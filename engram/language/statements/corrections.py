@@ -37,6 +37,7 @@ _TABLE = "takes_back"
 _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
 _SHORTEST_NAME = 2
+_LONG_ENOUGH = 3
 _USES = "uses"
 _PLANS = "plans to"
 _WORKS_AT = "works at"
@@ -54,6 +55,7 @@ _A_DAY = re.compile(r"\d|day\b", re.I)
 # Wordings that name what is over, each with the predicates of which it can be.
 _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("gone_now", lambda predicate: predicate in POSSESSING),
+    ("tool_gone", lambda predicate: predicate == _USES),
     ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
     ("closed_down", lambda predicate: predicate == _WORKS_AT),
     ("done_at", lambda predicate: predicate == _WORKS_AT),
@@ -93,7 +95,7 @@ def corrected(
     of_user = {_bare(one.thing.name): one for one in told}
     elsewhere = cache(partial(_by_value, before))
     last_declared = cache(partial(_declared_last, before))
-    own = cache(lambda: {_bare(one.thing.name) for one in everything(text)})
+    own = cache(lambda: {_bare(one.thing.name): one for one in everything(text) if one.holds})
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
@@ -127,9 +129,8 @@ def corrected(
             last = last_declared()
             if last is not None:
                 yield from _meant_of(sentence, new, last)
-            # "I meant Bosch. I work at Bosch." says itself of what.
-            elif _bare(new) not in own() and (wrong := _can_be(new, told)) is not None:
-                yield from _meant(sentence, new, wrong)
+            elif (wrong := _can_be(new, told)) is not None:
+                yield from _meant_by(sentence, new, wrong, own())
 
 
 _ANY_ROLE_LEFT: Final = re.compile(
@@ -572,6 +573,9 @@ def _is_named(one: RuleStatement, what: str) -> bool:
     if one.predicate == _ALLERGIC:
         # A "peanut allergy" is one to peanuts.
         return name.removesuffix("s") == what.removesuffix("s")
+    if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
+        # "Vesper went bust" is said of Vesper Studios.
+        return f"{name} ".startswith(f"{what} ")
     return name == what or (one.predicate == _PLANS and name.endswith(f" {what}"))
 
 
@@ -783,6 +787,17 @@ def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleSt
             at=sentence.start, sentence=sentence,
         )  # fmt: skip
         yield _not_so(last, sentence)
+
+
+def _meant_by(
+    sentence: Sentence, new: str, wrong: RuleStatement, own: Mapping[str, RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What was meant; "I meant Bosch. I work at Bosch." says itself what, and what is wrong."""
+    again = next((own[name] for name in own if f" {_bare(new)} " in f" {name} "), None)
+    if again is None:
+        yield from _meant(sentence, new, wrong)
+    elif wrong.predicate == again.predicate and not _names(wrong.thing.name, again.thing.name):
+        yield from () if _holds_one(wrong) else (_not_so(wrong, sentence),)
 
 
 def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared]:

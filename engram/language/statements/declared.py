@@ -92,7 +92,7 @@ def declared(text: str) -> list[Declared]:
     Args:
         text: The turn.
     """
-    found = [one for sentence in sentences(text) for one in _in_sentence(sentence)]
+    found = [one for sentence in sentences(text) for one in _anywhere_in(sentence)]
     return [_mended(one, text) for one in found] if found else found
 
 
@@ -105,6 +105,27 @@ def _mended(one: Declared, text: str) -> Declared:
     if value is None:
         return one
     return replace(one, value=value, content=f"{one.content.rpartition(one.value)[0]}{value}.")
+
+
+def _anywhere_in(sentence: Sentence) -> Iterator[Declared]:
+    """What it states, or what it goes on to say of the speaker's own: "..., my bank is Lunar"."""
+    found = list(_in_sentence(sentence))
+    own = not found and (" my " in sentence.text or " our " in sentence.text)
+    later = _OWN_LATER.search(sentence.text) if own else None
+    before = sentence.text[: later.start()].split()[-1:] if later else []
+    # "She said, my bank is Lunar": whose it is, only who was quoted knows.
+    if later is not None and vocabulary().reporting.isdisjoint(map(str.lower, before)):
+        end = later.end()
+        of_own = _in_sentence(Sentence(sentence.text[end:], sentence.start + end))
+        found = [replace(one, sentence=sentence) for one in of_own if one.subject == SPEAKER]
+    yield from found
+
+
+_OWN_LATER = re.compile(
+    r"(?:[,;:–—]\s+(?:(?:so|and|but)\s+)?|\s(?:so|and|but)\s+)"
+    r"(?=(?:my|our)\s+(?:[a-z-]+\s+){0,1}[a-z-]+(?:'s|\s+is)\s+(?:now\s+)?(?-i:[A-Z]))",
+    re.I,
+)
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:

@@ -161,13 +161,15 @@ def _gapped(said: str) -> str | None:
     if at is None:
         return None
     who, does = spoken[:at], _does(spoken[:at], spoken[at])
+    # "Dublin bled me dry so I gave up and moved to Cork": who moved is the last that was named.
+    of_speaker = not _SPEAKING.isdisjoint(word.lower() for word in spoken[at:])
     told: list[str] = []
     for part in parts[1:]:
         whole = expression(_TABLE, "whole", exact_case=True).match(part) is not None
         words = part.split()
         if whole and any(_is_verb(words, n) for n in range(1, len(words))):
             one: str | None = part
-        elif _goes_on(words) and who[0].lower() not in _SPEAKING:
+        elif _goes_on(words) and who[0].lower() not in _SPEAKING and not of_speaker:
             one = " ".join([*who, part])
         else:
             one = _with_verb(part, does, spoken[at + 1 :], spoken[0])

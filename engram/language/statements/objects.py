@@ -60,6 +60,18 @@ _PRAISED = re.compile(
     r"gorgeous|glorious|dear|boring|noisy|busy|quiet|tiny|little|old|historic|leafy|freezing|foggy|"
     r"snowy|tropical|mainland|rural|metropolitan|greater)\s+){1,3}(?=[A-Z])"
 )
+# "A big four firm, EY", "my brother's company, Alder Roofing"
+_BY_NAME = re.compile(
+    r"(?:an?|my|our)\s+(?:[a-z][\w'-]*\s+){0,4}(?:firm|company|agency|startup|start-up|bank|charity|"
+    r"school|hospital|hotel|shop|bakery|studio|practice|business),\s+"
+    r"(?P<name>[A-Z][\w'&-]*(?:\s+[A-Z&][\w'-]*){0,3})(?=\s*(?:\Z|[,.;!]))"
+)
+# "A bedsit in Hove", "a converted chapel just outside Hebden Bridge"
+_DWELLING = re.compile(
+    r"(?:an?|my|our|the)\s+(?:[a-z-]+\s+){0,3}?(?:flat|house|apartment|bedsit|room|studio|cottage|"
+    r"bungalow|chapel|barn|farmhouse|condo|caravan|houseboat|maisonette|loft|terrace|flatshare)\s+"
+    r"(?:(?:just|right)\s+)?(?:in|near|outside(?:\s+of)?)\s+(?=[A-Z])"
+)
 # "It's Danske Bank I work for": whoever says so is no part of the name.
 _SPEAKER = re.compile(r"I(?:'\w+)?")
 _NAME_PREFIXES = ("al-", "el-", "d'", "l'", "'t", "'s-")
@@ -150,7 +162,10 @@ def place(rest: str, *, lower: bool = False) -> Thing | None:
         rest: What follows "live in".
         lower: Whether the speaker writes everything in lower case, names too.
     """
-    text = _PRAISED.sub("", _until_cut(rest, dates=True).strip(), count=1)
+    said = rest.strip()
+    dwelling = _DWELLING.match(said)
+    said = said[dwelling.end() :] if dwelling else said
+    text = _PRAISED.sub("", _until_cut(said, dates=True).strip(), count=1)
     if _DAY_OR_MONTH.match(text):
         return None
     if _starts_with_name(text):
@@ -179,6 +194,9 @@ def organisation(rest: str) -> Thing | None:
     bare = _bare(text)
     if _starts_with_name(bare):
         return _made(_name(bare))
+    named = _BY_NAME.match(rest)
+    if named is not None and _DAY_OR_MONTH.match(named.group("name")) is None:
+        return _made(named.group("name"))
     return thing(rest) if _has_determiner(text) else None
 
 
@@ -296,7 +314,7 @@ def _name(text: str) -> str:
     for number, word in enumerate(words):
         particle = word.casefold() in vocabulary().place_particles
         follows = words[number + 1][:1].isupper() if number + 1 < len(words) else False
-        if kept and _SPEAKER.fullmatch(word):
+        if _SPEAKER.fullmatch(word):
             break
         written_so = word[0].isupper() or word[0].isdigit() or bool(_LIKE_A_NAME.match(word))
         prefixed = bool(kept) and word.casefold().startswith(_NAME_PREFIXES)
@@ -311,6 +329,23 @@ def _name(text: str) -> str:
     while len(kept) > 1 and kept[-1].casefold() in vocabulary().place_particles:
         kept.pop()
     return " ".join(kept)
+
+
+def last_name(text: str) -> str:
+    """The name with which some words end: "Berlin" of "a Londoner by birth but Berlin"."""
+    words = text.split()
+    start = len(words)
+    while start and _is_part_of_name(words, start - 1):
+        start -= 1
+    return " ".join(words[start:]) if 0 < start < len(words) else text
+
+
+def _is_part_of_name(words: list[str], number: int) -> bool:
+    word = words[number]
+    if word[0].isupper() or word[0].isdigit() or word == "&":
+        return True
+    particle = word.casefold() in vocabulary().place_particles
+    return particle and 0 < number < len(words) - 1 and words[number - 1][0].isupper()
 
 
 @cache

@@ -38,7 +38,7 @@ _BEGINS_WITH_ANYTHING = re.compile(r"(?:\(\?[:!=])*(?:\(\?!|\\w|\[)")
 # The object inside a wording; brackets within it are not nested deeper than a class.
 _INSIDE = re.compile(r"\(\?P<it>[^()]*\)")
 # "My flat's in Ghent", "my employer these days is Fenwick".
-_IS = re.compile(r"(?<=[\w)]) is\b(?!n't)")
+_IS = re.compile(r"(?<=[\w)?]) is\b(?!n't)")
 _IS_IN_ANY_FORM = (
     "(?: these days| nowadays| currently| at the moment| for now| at present)?(?: is|'s)"
 )

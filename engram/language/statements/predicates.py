@@ -88,11 +88,20 @@ _DEGREE = re.compile(
     r"(?<=\w)\s+(?:degree|course|class|classes|lessons|major|student|phd|master's|masters?|bachelor's|bachelors?|studies)\Z",
     re.I,
 )
-_SUBJECT_ENDS = re.compile(r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z")
+_SUBJECT_ENDS = re.compile(
+    r"[a-z]{2}(?:ology|onomy|ography|ometry|nomics|istry|matics|osophy)\Z|\w studies\Z"
+)
+# "Freelance translator here", as "I'm a freelance translator".
+_OWN_BOSS = re.compile(r"\A(?:freelance|self-employed)\s+", re.I)
+# "A fully fledged solicitor" is a solicitor.
+_FULLY = re.compile(
+    r"(?:fully[- ](?:fledged|qualified)|(?:newly|recently|just)[- ]qualified|bona fide)\s+", re.I
+)
 _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
 _DIET = re.compile(
-    r"(?:an?\s+)?(?:(?:strict|lifelong|committed|devout|practising|proper|full|mostly)\s+)?"
-    r"(?P<diet>vegan|vegetarian|pescatarian)\b(?!\s+(?!now|again|any|for|since|but|and|so)[a-z])",
+    r"(?:an?\s+)?(?:(?:strict|lifelong|committed|devout|practising|proper|full|fully|mostly)\s+)?"
+    r"(?P<diet>vegan|vegetarian|pescatarian)\b"
+    r"(?!\s+(?!now|again|any|for|since|when|because|these|but|and|so)[a-z])",
     re.I,
 )
 _NAME_WORDS = 5
@@ -239,7 +248,10 @@ def _weight(spoken: MatchContext) -> list[Thing]:
 def _vehicle(spoken: MatchContext) -> list[Thing]:
     """A car by its make; "a truck for work" is no car of one's own."""
     found = objects.thing(spoken.rest.strip())
-    makes = found is not None and any(word[:1].isupper() for word in found.name.split())
+    words = [] if found is None else found.name.split()
+    makes = any(word[:1].isupper() for word in words) or (
+        spoken.lower and any(word in vocabulary().cars for word in words)
+    )
     # "My laptop is Anna's"
     return [found] if found is not None and makes and not found.name.endswith("'s") else []
 
@@ -250,7 +262,7 @@ def _car(spoken: MatchContext) -> list[Thing]:
     named = [] if found is None else found.name.split()
     known = [word.casefold() in vocabulary().cars for word in named]
     written = all(
-        of_cars or word[:1].isupper() or word[:1].isdigit()
+        of_cars or word[:1].isupper() or any(c.isdigit() for c in word)
         for word, of_cars in zip(named, known, strict=True)
     )
     an_object = spoken.lower and _AN_OBJECT.match(spoken.rest.strip())
@@ -302,7 +314,11 @@ def is_subject(thing: Thing) -> bool:
 def _language(spoken: MatchContext) -> list[Thing]:
     speaks = "speak" in spoken.said.casefold()
     one = _any_language if speaks else _one_language
-    return objects.several(spoken.rest.strip(), one)
+    # "We speak Tamil at home and English at work"
+    return objects.several(_WHERE_SPOKEN.sub("", spoken.rest).strip(), one)
+
+
+_WHERE_SPOKEN = re.compile(r"\s+at\s+(?:home|work|school|uni)\b", re.I)
 
 
 def _any_language(rest: str) -> Thing | None:
@@ -322,7 +338,7 @@ def _one_language(rest: str) -> Thing | None:
 
 
 def _work(spoken: MatchContext) -> list[Thing]:
-    found = objects.thing(spoken.rest.strip())
+    found = objects.thing(_FULLY.sub("", spoken.rest, count=1).strip())
     if found is None or len(found.name.split()) > _WORK_WORDS:
         return []
     words = found.name.casefold().split()
@@ -339,7 +355,8 @@ def _work(spoken: MatchContext) -> list[Thing]:
 def _occupation(spoken: MatchContext) -> list[Thing]:
     """Work that is named alone: "nurse here", and no "nice doctor here"."""
     known = vocabulary().occupations
-    return [one for one in _work(spoken) if _IN_WORK.sub("", one.name.casefold()) in known]
+    found = [one for one in _work(spoken) if _IN_WORK.sub("", one.name.casefold()) in known]
+    return [Thing(_OWN_BOSS.sub("", o.phrase), _OWN_BOSS.sub("", o.name)) for o in found]
 
 
 def _field_of_work(spoken: MatchContext) -> list[Thing]:
@@ -522,6 +539,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
 
 _EXCHANGES = "exchanges"
 _AN_OBJECT = re.compile(r"(?:the|an?|my|our)\s", re.I)
+_TOOL_VERBS = frozenset({"replaced", "dropped", "dumped", "binned", "scrapped", "uninstalled"})
 _JOB_VERBS = frozenset({"left", "quit"})
 
 
@@ -532,7 +550,7 @@ def exchanged(clause: str) -> list[RuleStatement]:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
     moved = expression(_EXCHANGES, "from_to").match(clause)
     swapped = moved or expression(_EXCHANGES, "for").match(clause)
-    if swapped is None:
+    if swapped is None or expression(_EXCHANGES, "only_for").search(swapped.group("new")):
         return []
     found = _exchanged(swapped, moving=moved is not None)
     again = expression(_EXCHANGES, "back_again").search(swapped.group("new"))
@@ -548,6 +566,11 @@ def _exchanged(swapped: re.Match[str], *, moving: bool) -> list[RuleStatement]:
     known = _of_a_kind(swapped)
     if known:
         return known
+    if moving and swapped.group("on"):
+        # Who moves on from one to another need not live there.
+        old, new = (objects.thing(swapped.group(one)) for one in ("old", "new"))
+        tools = old is not None and new is not None and (is_product(old) or is_product(new))
+        return _exchange("uses", old, new) if tools else []
     if moving and expression(_EXCHANGES, "moving").match(swapped.group("verb")):
         return _moved(swapped)
     if not moving and swapped.group("home") and swapped.group("new_home"):
@@ -574,9 +597,14 @@ def _of_a_kind(swapped: re.Match[str]) -> list[RuleStatement]:
     named = [one for one in both if one is not None]
     if len(named) == len(both) and all(is_subject(one) for one in named):
         return _exchange("studies", *both)
+    diets = [find("diet", MatchContext("", swapped.group(one), "")) for one in ("old", "new")]
+    if all(diets):
+        return _exchange("diet is", *(one[0] for one in diets))
     # "The Samsung" is a telephone.
     things = {one.name for one in named if _AN_OBJECT.match(one.phrase)}
-    if any(_is_employer(one) and not is_product(one) for one in named if one.name not in things):
+    of_tools = swapped.group("verb").lower() in _TOOL_VERBS
+    employers = (one for one in named if one.name not in things and not is_product(one))
+    if not of_tools and any(map(_is_employer, employers)):
         # "A start-up called Rise"
         return _exchange("works at", both[0], objects.organisation(swapped.group("new")) or both[1])
     return []
@@ -589,12 +617,17 @@ def _of_names(swapped: re.Match[str]) -> list[RuleStatement]:
     if old is None or new is None:
         return []
     if is_place(old) or is_place(new):
+        if swapped.group("verb").lower() in {"went", "gone"}:
+            # "I went from Rome to Paris by train"
+            return []
         return _exchange("lives in", old, new) if new.name[:1].isupper() else []
     if is_product(old) or is_product(new):
         return _exchange("uses", old, new)
     # "iPhone 15" is a name, too.
     if not all(any(c.isupper() for c in one.name.split()[0]) for one in (old, new)):
-        return []
+        # "Swapped the Yaris for an electric Renault"
+        of_cars = [vocabulary().cars.intersection(t.name.casefold().split()) for t in (old, new)]
+        return _exchange("drives", old, new) if all(of_cars) else []
     leaving = swapped.group("verb").lower() in _JOB_VERBS
     return _exchange("works at" if leaving else "uses", old, new)
 

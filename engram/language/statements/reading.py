@@ -22,6 +22,7 @@ from engram.language.statements.objects import (
     MatchContext,
     Thing,
     is_origin,
+    is_place,
     is_product,
 )
 from engram.language.statements.patterns import (
@@ -190,10 +191,14 @@ _STATEMENTS = "statements"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
+_RAISED = re.compile(r"\band\s+(?:raised|bred|brought\s+up)\b", re.I)
 _AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
 # "So Farah's my wife now"
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
+# What is named where such a wording begins is the last name before it.
+_NAMED = frozenset({"name", "named_place", "known_place", "company", "product"})
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
+_OF_ONE = frozenset({"works at", "is married to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
 
 
@@ -210,6 +215,8 @@ def everything(text: str) -> list[RuleStatement]:
     told = mended(sorted(said, key=lambda one: one.at), plain)
     for stated in [*told, *taken_back(told, plain)]:
         found.setdefault((stated.predicate, stated.thing.own.casefold(), stated.holds), stated)
+    if any(one.predicate == "uses" and not one.holds for one in found.values()):
+        found = {key: _as_a_tool(one, found) for key, one in found.items()}
     named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
     # "Callum and I got divorced" also holds "I got divorced".
     return [
@@ -220,6 +227,7 @@ def everything(text: str) -> list[RuleStatement]:
         and not _is_called_otherwise(one, found)
         and not _only_grew_up(one, found)
         and not _is_said_better(one, found)
+        and not _is_replaced(one, found)
     ]
 
 
@@ -276,6 +284,37 @@ def _is_said_better(
     )
 
 
+def _as_a_tool(
+    one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]
+) -> RuleStatement:
+    """Of who gives up a tool and moves to another: "had enough of Mailchimp, moved to Brevo"."""
+    gives_up = (
+        one.predicate == "lives in"
+        and one.begins
+        and not is_place(one.thing)
+        and any(
+            other.predicate == "uses"
+            and not other.holds
+            and other.sentence == one.sentence
+            and other.at < one.at
+            for other in found.values()
+        )
+    )
+    return replace(one, predicate="uses") if gives_up else one
+
+
+def _is_replaced(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
+    """Whether it is over without a name, and what holds is said after: "I was fired. I'm at X"."""
+    return (
+        not (one.holds or one.thing.name)
+        and one.predicate in _OF_ONE
+        and any(
+            other.predicate == one.predicate and other.holds and other.at > one.at
+            for other in found.values()
+        )
+    )
+
+
 def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
     """Whether they are from elsewhere, as they say: "I'm from Ghana, grew up in Accra"."""
     return (
@@ -297,9 +336,9 @@ def in_clause(clause: Clause, sentence: Sentence, turn: str) -> list[RuleStateme
 
 
 def _all(plain: str, text: str) -> Iterator[RuleStatement]:
-    greeted = expression(_STATEMENTS, "greeting", exact_case=True).match(plain) or expression(
-        _STATEMENTS, "introduction", exact_case=True
-    ).match(plain)
+    ways = ("greeting", "greeting_here", "introduction")
+    said = (expression(_STATEMENTS, way, exact_case=True).match(plain) for way in ways)
+    greeted = next(filter(None, said), None)
     if greeted and _can_be_a_name(greeted.group("name")):
         name = greeted.group("name")
         yield RuleStatement("is called", Thing(name, name), sentence=Sentence(greeted.group(), 0))
@@ -322,13 +361,21 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):
                 it = _JOINING.sub("", said.group("it"))
+                if pattern.kind in _NAMED and said.start("it") == said.start():
+                    it = objects.last_name(it)
                 # Without the object itself: in "made me want to work" nobody works as a want.
                 before = said.string[said.start() : said.start("it")]
                 around = f"{before}{said.string[said.end('it') : said.end()]}"
                 spoken = MatchContext(around, it, sentence.text)
+                at = sentence.start + said.start()
                 for thing in find(pattern.kind, spoken):
-                    at = sentence.start + said.start()
                     yield _stated(pattern, thing, said=said.group(), at=at, sentence=sentence)
+                    where = _AT.match(said.string, said.end("it"))
+                    work = pattern.predicate == "works as" and pattern.holds and where is not None
+                    # "They've made me head of product at Lumio"
+                    name = objects.name(said.string[where.end() :]) if work and where else None
+                    if name is not None:
+                        yield RuleStatement("works at", name, at=at, sentence=sentence)
 
 
 def _by_wording(clause: Clause, sentence: Sentence, turn: str) -> Iterator[list[RuleStatement]]:
@@ -361,6 +408,14 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
         # "My wife is Thai"
         things = [one for one in things if not is_origin(one.name)]
     found = [_stated(pattern, thing, said=words) for thing in things]
+    if (
+        pattern.predicate == "uses"
+        and pattern.begins
+        and find("car", MatchContext(words, rest, rest))
+    ):
+        # "Switched to a Lexus"; but "to a Lexus for this rental".
+        lent = expression(_STATEMENTS, "lent").search(rest)
+        found = [] if lent else [replace(one, predicate="drives") for one in found]
     if not found or not pattern.holds:
         return found
     return [
@@ -410,6 +465,10 @@ def _besides(
         work = rest[as_what.end() :] if as_what else before.group("work") if before else ""
         things = find("work", MatchContext("work as", work, rest)) if work else []
         return [RuleStatement("works as", thing, begins=pattern.begins) for thing in things]
+    if pattern.predicate == "was born":
+        # "Born and raised in Bergen"
+        places = find("named_place", MatchContext("", rest.partition(" in ")[2], rest))
+        return [RuleStatement("is from", one) for one in places] if _RAISED.search(words) else []
     if pattern.predicate == "works as":
         after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]
         home = _LIVING_IN.match(after)
@@ -442,5 +501,6 @@ def _can_be_a_name(word: str) -> bool:
     return not (
         lowered in known.languages
         or lowered in MONTH_NAMES
+        or lowered in known.occupations
         or expression(_STATEMENTS, "not_a_name", exact_case=True).match(word)
     )

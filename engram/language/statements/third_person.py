@@ -42,8 +42,10 @@ _WITHOUT_OBJECT: Mapping[str, str] = MappingProxyType(
         "works at": "has left their job",
         "is married to": "is no longer married",
         "plans to": "no longer plans the trip",
+        "studies": "has left their course",
     }
 )
+_GRADUATED = re.compile(r"\bgraduated\Z", re.I)
 _RETIRED = re.compile(r"\bretired?\Z", re.I)
 _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
@@ -104,6 +106,8 @@ def _without_object(stated: RuleStatement) -> str:
     """What ended that was not named."""
     if stated.predicate == "works at" and _RETIRED.search(stated.said.strip()):
         return "has retired"
+    if stated.predicate == "studies" and _GRADUATED.search(stated.said.strip()):
+        return "has graduated"
     if stated.predicate == "is married to" and _PARTED.search(stated.said):
         return "and their partner have broken up"
     return _WITHOUT_OBJECT[stated.predicate]

@@ -9,6 +9,28 @@ from tests.support.slot_labels import Verdict, judged, told
 # Turns, what is so after them, and what was so.
 CHANGED = [
     ("Born in Rome, living in Bonn.", "was born in=Rome; lives in=Bonn", ""),
+    ("After eleven years I was let go. Now I work for Canon.", "works at=Canon", ""),
+    ("Berlin is where I live, though I'm a Londoner by birth.", "lives in=Berlin", ""),
+    ("I'm a Londoner by birth but Berlin is where I live.", "lives in=Berlin", ""),
+    ("I've a flat in Minsk and that's where I live.", "lives in=Minsk", ""),
+    ("Dublin bled me dry so I gave up and moved to Cork.", "lives in=Cork", ""),
+    (
+        "I use Mailchimp. | I've had enough of Mailchimp, moved to Buttondown.",
+        "uses=Buttondown",
+        "uses=Mailchimp",
+    ),
+    ("I study law. | I quit my degree.", "", "studies=law"),
+    (
+        "I have two guinea pigs. | I have one guinea pig now.",
+        "has=one guinea pig",
+        "has=two guinea pigs",
+    ),
+    ("I own a flat above a chip shop. | I sold the flat.", "", "owns=flat above a chip shop"),
+    (
+        "My bank is Lloyds. | I switched, my bank is Starling now.",
+        "bank is=Starling",
+        "bank is=Lloyds",
+    ),
     (
         "Born in Split, living in Zadar. | Zadar's behind me, I traded it for Rijeka.",
         "lives in=Rijeka",
@@ -127,6 +149,21 @@ CHANGED = [
 _BORN = "was born on=5 May 1990"
 # Turns, what is so after them, and what never was.
 ONLY_LOOKS_SO = [
+    ("I went from Rome to Paris by train.", "", "lives in=Paris"),
+    ("I've moved on from Ravel to Debussy.", "", "lives in=Debussy"),
+    ("I work at Heineken. | Left Heineken early to go to Anfield.", "works at=Heineken", ""),
+    (
+        "I drive a Mini. | Swapped the Mini for a Golf for the weekend.",
+        "drives=Mini",
+        "drives=Golf",
+    ),
+    ("My course is now full.", "", "studies=full"),
+    ("I found my keys in Hull.", "", "lives in=Hull"),
+    ("In the play I'm a vet.", "", "works as=vet"),
+    ("On the plus side Wilko took me on.", "works at=Wilko", "works at=On"),
+    ("I study Korean. | It's Japanese I'm learning now.", "", "studies=Japanese they are learning"),
+    ("We've dropped Salesforce for HubSpot.", "", "works at=HubSpot"),
+    ("The doctor left; I'm now with Dr Bell.", "", "works at=Dr Bell"),
     (
         "I live in Bristol. | My brother packed up Bristol and headed for Cardiff.",
         "lives in=Bristol",
