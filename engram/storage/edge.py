@@ -18,12 +18,12 @@ from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
     EdgeDialect,
-    IdTexts,
     engine,
     engine_errors,
     nearest,
     new_point,
     sparse,
+    spelled,
 )
 from engram.storage.edge_files import (
     ROOM_TO_DELETE,
@@ -138,7 +138,6 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._embedder = embedder_identity
         self._unflushed: set[MemoryType] = set()
         self._unsynced: set[MemoryType] = set()
-        self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
         # Each write of a memory looks twice into what its user had forgotten.
@@ -492,7 +491,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 records = self._shards[memory_type].retrieve(part, [TENANT, "write_id"], False)
             for record in records:
                 if (shown := record.payload or {}).get(TENANT) == scope.tenant:
-                    found[self._id_text(record.id)] = shown.get("write_id")
+                    found[str(record.id)] = shown.get("write_id")
         return found
 
     async def _reword(
@@ -527,7 +526,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         with engine_errors("reading"):
             records, _ = self._shards[memory_type].scroll(request)
-        found = [record.id for record in records if self._id_text(record.id) != after]
+        found = [record.id for record in records if str(record.id) != after]
         return self._payloads(memory_type, found[:limit], None)
 
     async def _retrieve(
@@ -569,7 +568,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self, memory_type: MemoryType, ids: Sequence[engine.PointId], field: str | None
     ) -> list[Payload]:
         """What is stored of these, in their order: a listing that reads it takes twice as long."""
-        texts = [self._id_text(point_id) for point_id in ids]
+        texts = [str(point_id) for point_id in ids]
         held: dict[str, Payload | None] = {
             text: self._decoded.listed(text, field) for text in texts
         }
@@ -579,7 +578,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         if rest:
             with engine_errors("reading"):
                 records = self._shards[memory_type].retrieve(rest, True, False)
-            held |= {self._id_text(record.id): record.payload or {} for record in records}
+            held |= {str(record.id): record.payload or {} for record in records}
         return [payload for text in texts if (payload := held[text]) is not None]
 
     async def _matches(
@@ -620,7 +619,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         return nearest(query)
 
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
-        return self._id_text.all_of(points)
+        return spelled(points)
 
     async def _of_each(
         self, asking: Sequence[Callable[[], Awaitable[list[Match]]]]
@@ -660,7 +659,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 if not records:
                     return
                 ids = [record.id for record in records]
-                gone = [self._id_text(point_id) for point_id in ids]
+                gone = [str(point_id) for point_id in ids]
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
                 try:
