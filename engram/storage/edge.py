@@ -51,6 +51,10 @@ _DELETED_AT_ONCE: Final = 256
 _TENANTS_KEPT: Final = 10_000
 _ARRIVALS_KEPT: Final = 1_000
 _LEDGERS_KEPT: Final = 1_000
+# Of a type, written since it was flushed. Until then the engine keeps in a table for each index
+# where they are written to, and no table gets smaller again: 2 KB a memory. The next size of
+# these tables comes after 1,792.
+_UNFLUSHED_AT_MOST: Final = 1_700
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -136,7 +140,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._path = path
         self._disk = Disk(path)
         self._embedder = embedder_identity
-        self._unflushed: set[MemoryType] = set()
+        # How many memories were written since a flush.
+        self._unflushed: dict[MemoryType, int] = {}
         self._unsynced: set[MemoryType] = set()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
@@ -228,9 +233,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             return False
         with engine_errors("flushing"):
             self._shards[memory_type].flush()
-        self._unflushed.discard(memory_type)
+        del self._unflushed[memory_type]
         self._unsynced.discard(memory_type)
         return True
+
+    async def _flush_many(self) -> None:
+        """Before a write: put on disk what has added up, where no flush came in between."""
+        if max(self._unflushed.values(), default=0) >= _UNFLUSHED_AT_MOST:
+            await self.flush()
 
     async def sync(self) -> bool:
         """Have the engine's log of what was written on disk, so that no power loss takes it.
@@ -399,7 +409,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         """Write to these; only while holding the lock of the type's writes."""
         self._check_open()
         self._disk.require(room, doing)
-        self._unflushed.add(memory_type)
+        self._unflushed[memory_type] = self._unflushed.get(memory_type, 0) + len(ids)
         self._unsynced.add(memory_type)
         try:
             with engine_errors(doing):
@@ -411,6 +421,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._ledgers.pop(one, None)
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
+        await self._flush_many()
         with engine_errors("preparing an insert"):
             prepared = [new_point(point) async for point in yielding_to_event_loop(points)]
             operation = engine.UpdateOperation.upsert_points(
@@ -442,6 +453,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         writes = self._writes[memory_type]
         # Until the last one: whoever wrote on top before they are read back would make them look
         # lost, and they would be made again. For the same reason nothing is awaited behind it.
+        await self._flush_many()
         marking = self._marking if memory_type is MemoryType.EPISODIC else nullcontext()
         async with marking, writes.lock:
             writes.note(change.payload["id"] for change in changes)
@@ -653,6 +665,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         writes = self._writes[memory_type]
         while True:
+            await self._flush_many()
             async with writes.lock:
                 with engine_errors("deleting"):
                     records, _ = self._shards[memory_type].scroll(request)
