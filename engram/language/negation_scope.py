@@ -123,7 +123,7 @@ def claim_terms(memory: AnyMemory) -> frozenset[str]:
 
     A negation covers it only if each term of its object is among these, and each
     of :func:`subject_terms`, so this sorts out most pairs before :func:`covers`
-    reads their sentences.
+    reads their sentences; unless the memory :func:`speaks_as` its subject.
     """
     terms = _terms_in(memory.content)
     if isinstance(memory, Episode):
@@ -136,16 +136,14 @@ def claim_terms(memory: AnyMemory) -> frozenset[str]:
     return terms
 
 
-def subject_terms(negation: NegationFact, memory: AnyMemory) -> frozenset[str]:
-    """The content stems of its subject; none where the memory need not name it."""
-    subject = negation.subject
-    speaks = isinstance(memory, Episode) and (memory.speaker or "user").casefold() == subject
-    return frozenset() if speaks or isinstance(memory, Fact) else _stems_of_subject(subject)
+def speaks_as(memory: AnyMemory) -> str | None:
+    """The subject of a negation that a memory need not name: whoever has the turn."""
+    return (memory.speaker or "user").casefold() if isinstance(memory, Episode) else None
 
 
 @kept(1024)
-def _stems_of_subject(subject: str) -> frozenset[str]:
-    """None where it is the user, however named."""
+def subject_terms(subject: str) -> frozenset[str]:
+    """The content stems of a negation's subject; none where it is the user, however named."""
     if _is_the_user(subject):
         return frozenset()
     return frozenset(_content_stems(_words(subject))) - {"user"}

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import cache
 
 from engram.domain.kept import kept, lets_go
-from engram.domain.memories import AnyMemory, MemoryType, NegationFact
+from engram.domain.memories import AnyMemory, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
-from engram.language.negation_scope import claim_terms, pattern_terms, subject_terms
+from engram.language.negation_scope import claim_terms, pattern_terms, speaks_as, subject_terms
 from engram.ports import Filter, MemoryRepository, SearchRequest, SparseVector, TextVectors
 from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
@@ -194,7 +194,7 @@ class _Denials:
         self.known: list[NegationFact] = []
         self._covers = covers
         self._encode = encode
-        self._by_term: dict[str, list[tuple[frozenset[str], NegationFact]]] = {}
+        self._by_term: dict[str, list[tuple[frozenset[str], frozenset[str], NegationFact]]] = {}
         self._of_verb_alone: dict[int, list[NegationFact]] = {}
         self._add(known)
 
@@ -209,7 +209,8 @@ class _Denials:
             self.known.append(negation)
             longest, terms = _object_terms(negation.negates_pattern)
             if longest is not None:
-                self._by_term.setdefault(longest, []).append((terms, negation))
+                subject = subject_terms(negation.subject)
+                self._by_term.setdefault(longest, []).append((terms, subject, negation))
                 continue
             for index in self._encode(negation.indexed_text).indices:
                 self._of_verb_alone.setdefault(index, []).append(negation)
@@ -242,20 +243,27 @@ class _Denials:
     ) -> tuple[str, ...]:
         if isinstance(memory, NegationFact):
             return ()
-        claimed = claim_terms(memory)
+        claimed, voice = claim_terms(memory), speaks_as(memory)
+        # A name or a number may be anybody's.
+        of_anybody = isinstance(memory, Fact)
         possible = [
             negation
             for term in self._by_term.keys() & claimed
-            for needed, negation in self._by_term[term]
-            if needed <= claimed
+            for needed, subject, negation in self._by_term[term]
+            if needed <= claimed and (subject <= claimed or negation.subject == voice or of_anybody)
         ]
+        possible += [
+            negation
+            for negation in alone
+            if subject_terms(negation.subject) <= claimed or negation.subject == voice or of_anybody
+        ]
+        if not possible:
+            return ()
         return tuple(
             sorted(
                 negation.id
-                for negation in (*alone, *possible)
-                if subject_terms(negation, memory) <= claimed
-                and self._covers(negation, memory)
-                and self._is_spoken_of(negation, memory, spoken)
+                for negation in possible
+                if self._covers(negation, memory) and self._is_spoken_of(negation, memory, spoken)
             )
         )
 

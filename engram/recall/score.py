@@ -312,7 +312,9 @@ def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
             weight = factors.stale
         case _:
             weight = 1.0
-    return weight * factors.disputed if is_disputed(memory) else weight
+    if isinstance(memory, Episode) or not is_disputed(memory):
+        return weight
+    return weight * factors.disputed
 
 
 def _weighted(

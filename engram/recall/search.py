@@ -59,27 +59,36 @@ def sides_of(
     """
     low, width = _band([one.dense for one in matches if one.dense is not None])
     counted = _counted(matches, limit, scale)
-    # Plain tuples: a recall compares hundreds, and few come through.
-    rows: list[tuple[float, str, int, float, float]] = []
-    add = rows.append
-    for place, (kind, memory_id, dense, sparse) in enumerate(matches):
+    # Plain numbers: a recall compares hundreds, and few come through.
+    both: list[tuple[float, float]] = []
+    add = both.append
+    for kind, _, dense, sparse in matches:
         near = 0.0 if dense is None else (dense - low) / width
         factor, floor = counted.get(kind, _NO_WORDS)
         raw = floor if sparse is None else sparse
-        words = raw * factor if raw > 0.0 else 0.0
-        add((-_WORDS * words - _MEANING * near, memory_id, place, near, words))
-    rows.sort()
-    return [Sides(matches[place], near, words) for _, _, place, near, words in rows[:most]]
+        add((near, raw * factor if raw > 0.0 else 0.0))
+    behind = [-_WORDS * words - _MEANING * near for near, words in both]
+    kept = sorted(behind)[:most]
+    if not kept:
+        return []
+    # Only what may be among them is put in order of ids.
+    first = [(one, matches[at].memory_id, at) for at, one in enumerate(behind) if one <= kept[-1]]
+    first.sort()
+    return [Sides(matches[at], *both[at]) for _, _, at in first[:most]]
 
 
 def best_by_words(matches: Sequence[Match]) -> dict[MemoryType, Match]:
-    """For each type, the match with the most words of the question, by BM25."""
+    """For each type, the match with the most words of the question, by BM25; ties by id."""
     best: dict[MemoryType, Match] = {}
     tops: dict[MemoryType, float] = {}
     for one in matches:
-        if one.sparse is not None and one.sparse > tops.get(one.memory_type, 0.0):
-            tops[one.memory_type] = one.sparse
-            best[one.memory_type] = one
+        kind, memory_id, _, sparse = one
+        top = tops.get(kind, 0.0)
+        if sparse is None or sparse < top:
+            continue
+        if sparse > top or (kind in best and memory_id < best[kind].memory_id):
+            tops[kind] = sparse
+            best[kind] = one
     return best
 
 

@@ -331,7 +331,8 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
     """
     known = list(found)
     had = {one.memory.id: one.score for one in found}
-    told = [(at, said) for at, one in enumerate(known) if (said := _statement(one.memory))]
+    stated_in = {one.memory.id: _statement(one.memory) for one in found}
+    told = [(at, said) for at, one in enumerate(known) if (said := stated_in[one.memory.id])]
     for first, (old, stated) in enumerate(told):
         said = stated
         for then in range(first + 1, len(told)):
@@ -348,7 +349,9 @@ def newest_first(found: Sequence[Ranked], query: str, analysis: Analysis) -> lis
                 known[new] = before.moved_to(min(left, before.score * JUST_BELOW), "older")
                 told[then], said = (new, said), later
     known = by_score(known)
-    return known if analysis.former else _changes_first(known, query, analysis)
+    if analysis.former:
+        return known
+    return _changes_first(known, query, analysis, [stated_in[one.memory.id] for one in known])
 
 
 # A name may be written without a capital; a number or a time cannot be missed.
@@ -361,16 +364,14 @@ def _lacks(analysis: Analysis, old: str, new: str) -> bool:
     return bool(asked) and holds_cue(old, asked) and not holds_cue(new, asked)
 
 
-def _changes_first(found: list[Ranked], query: str, analysis: Analysis) -> list[Ranked]:
+def _changes_first(
+    found: list[Ranked], query: str, analysis: Analysis, said: list[_Statement | None]
+) -> list[Ranked]:
     """What tells of a change before the best older turn about most of what is asked for, too."""
-    told = [
-        len(one.memory.content) <= _LONGEST_STATEMENT and tells_of_a_change(one.memory.content)
-        for one in found
-    ]
+    told = [stated is not None and tells_of_a_change(stated.content) for stated in said]
     if not any(told[1:]):
         return found
     asked = topic_stems(query)
-    said = [_statement(one.memory) for one in found]
     about = [
         asked & matter_of(one.memory.content) if stated else frozenset()
         for one, stated in zip(found, said, strict=True)

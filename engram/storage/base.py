@@ -826,7 +826,7 @@ class EngineRepository(ABC, Generic[EngineFilter]):
                 scores[query.side] = cut(answer, query, limit, self._spelled)
             queries = again
         dense, sparse = scores.get("dense", {}), scores.get("sparse", {})
-        ids = sorted(dense.keys() | sparse.keys())
+        ids = [*(dense | sparse)]
         # A recall has hundreds: made and filled without a step of Python for each.
         found = zip(repeat(memory_type), ids, map(dense.get, ids), map(sparse.get, ids))
         return [*map(partial(tuple.__new__, Match), found)]

@@ -18,12 +18,12 @@ from engram.settings import Settings
 from engram.storage.base import MOST_VALUES, DecodedPayloads, EngineRepository, found_values
 from engram.storage.edge_engine import (
     EdgeDialect,
-    IdTexts,
     engine,
     engine_errors,
     nearest,
     new_point,
     sparse,
+    spelled,
 )
 from engram.storage.edge_files import (
     ROOM_TO_DELETE,
@@ -51,6 +51,10 @@ _DELETED_AT_ONCE: Final = 256
 _TENANTS_KEPT: Final = 10_000
 _ARRIVALS_KEPT: Final = 1_000
 _LEDGERS_KEPT: Final = 1_000
+# Of a type, written since it was flushed. Until then the engine keeps in a table for each index
+# where they are written to, and no table gets smaller again: 2 KB a memory. The next size of
+# these tables comes after 1,792.
+_UNFLUSHED_AT_MOST: Final = 1_700
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -136,9 +140,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._path = path
         self._disk = Disk(path)
         self._embedder = embedder_identity
-        self._unflushed: set[MemoryType] = set()
+        # How many memories were written since a flush.
+        self._unflushed: dict[MemoryType, int] = {}
         self._unsynced: set[MemoryType] = set()
-        self._id_text = IdTexts()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
         # Each write of a memory looks twice into what its user had forgotten.
@@ -229,9 +233,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             return False
         with engine_errors("flushing"):
             self._shards[memory_type].flush()
-        self._unflushed.discard(memory_type)
+        del self._unflushed[memory_type]
         self._unsynced.discard(memory_type)
         return True
+
+    async def _flush_many(self) -> None:
+        """Before a write: put on disk what has added up, where no flush came in between."""
+        if max(self._unflushed.values(), default=0) >= _UNFLUSHED_AT_MOST:
+            await self.flush()
 
     async def sync(self) -> bool:
         """Have the engine's log of what was written on disk, so that no power loss takes it.
@@ -400,7 +409,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         """Write to these; only while holding the lock of the type's writes."""
         self._check_open()
         self._disk.require(room, doing)
-        self._unflushed.add(memory_type)
+        self._unflushed[memory_type] = self._unflushed.get(memory_type, 0) + len(ids)
         self._unsynced.add(memory_type)
         try:
             with engine_errors(doing):
@@ -412,6 +421,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 self._ledgers.pop(one, None)
 
     async def _insert(self, memory_type: MemoryType, points: list[NewPoint]) -> None:
+        await self._flush_many()
         with engine_errors("preparing an insert"):
             prepared = [new_point(point) async for point in yielding_to_event_loop(points)]
             operation = engine.UpdateOperation.upsert_points(
@@ -443,6 +453,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         writes = self._writes[memory_type]
         # Until the last one: whoever wrote on top before they are read back would make them look
         # lost, and they would be made again. For the same reason nothing is awaited behind it.
+        await self._flush_many()
         marking = self._marking if memory_type is MemoryType.EPISODIC else nullcontext()
         async with marking, writes.lock:
             writes.note(change.payload["id"] for change in changes)
@@ -492,7 +503,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 records = self._shards[memory_type].retrieve(part, [TENANT, "write_id"], False)
             for record in records:
                 if (shown := record.payload or {}).get(TENANT) == scope.tenant:
-                    found[self._id_text(record.id)] = shown.get("write_id")
+                    found[str(record.id)] = shown.get("write_id")
         return found
 
     async def _reword(
@@ -527,7 +538,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         with engine_errors("reading"):
             records, _ = self._shards[memory_type].scroll(request)
-        found = [record.id for record in records if self._id_text(record.id) != after]
+        found = [record.id for record in records if str(record.id) != after]
         return self._payloads(memory_type, found[:limit], None)
 
     async def _retrieve(
@@ -569,7 +580,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self, memory_type: MemoryType, ids: Sequence[engine.PointId], field: str | None
     ) -> list[Payload]:
         """What is stored of these, in their order: a listing that reads it takes twice as long."""
-        texts = [self._id_text(point_id) for point_id in ids]
+        texts = [str(point_id) for point_id in ids]
         held: dict[str, Payload | None] = {
             text: self._decoded.listed(text, field) for text in texts
         }
@@ -579,7 +590,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         if rest:
             with engine_errors("reading"):
                 records = self._shards[memory_type].retrieve(rest, True, False)
-            held |= {self._id_text(record.id): record.payload or {} for record in records}
+            held |= {str(record.id): record.payload or {} for record in records}
         return [payload for text in texts if (payload := held[text]) is not None]
 
     async def _matches(
@@ -620,7 +631,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         return nearest(query)
 
     def _spelled(self, points: Sequence[RankedPoint]) -> list[str]:
-        return self._id_text.all_of(points)
+        return spelled(points)
 
     async def _of_each(
         self, asking: Sequence[Callable[[], Awaitable[list[Match]]]]
@@ -654,13 +665,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         )
         writes = self._writes[memory_type]
         while True:
+            await self._flush_many()
             async with writes.lock:
                 with engine_errors("deleting"):
                     records, _ = self._shards[memory_type].scroll(request)
                 if not records:
                     return
                 ids = [record.id for record in records]
-                gone = [self._id_text(point_id) for point_id in ids]
+                gone = [str(point_id) for point_id in ids]
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
                 try:

@@ -167,13 +167,15 @@ def test_nothing_found_has_no_sides() -> None:
 
 
 def test_the_best_by_words_is_one_match_of_each_type() -> None:
-    """The first of equal ones; what has no word in common is not the best of anything."""
+    """The first id of equal ones, however the store orders them; never what has no word."""
     first, second = found("first", sparse=0.5), found("second", sparse=0.5)
     other = found("other", sparse=0.2, kind=FACT)
     without = found("without", dense=0.9, sparse=0.0, kind=MemoryType.EPISODIC)
     unread = found("unread", dense=0.9, kind=MemoryType.NEGATION)
     low = found("low", sparse=0.4)
-    assert best_by_words([low, first, other, without, unread, second]) == {NOTE: first, FACT: other}
+    best = {NOTE: first, FACT: other}
+    assert best_by_words([low, first, other, without, unread, second]) == best
+    assert best_by_words([second, unread, without, other, first, low]) == best
 
 
 @pytest.mark.parametrize(("limit", "cut"), [(3, True), (4, True), (5, False)])

@@ -309,6 +309,29 @@ async def test_turns_are_flushed_after_what_was_concluded_from_them(folder: Path
     await repository.close()
 
 
+async def test_what_adds_up_is_flushed_before_more_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the engine holds of what it did not flush is bounded, turns behind their conclusions."""
+    monkeypatch.setattr("engram.storage.edge._UNFLUSHED_AT_MOST", 40)
+    repository = await open_engine_at(folder)
+    flushed: list[MemoryType] = []
+    for kind, shard in repository.shards.items():
+        watched: Any = FlushedShard(shard, partial(flushed.append, kind))
+        repository.shards[kind] = watched
+    turns = [episode(ADA, f"turn {number}") for number in range(64)]
+    semantic = next(one for one in one_of_each(ADA) if one.type is MemoryType.SEMANTIC)
+    await repository.insert(ADA, [new(semantic), *map(new, turns)])
+    assert flushed == []
+    marked = [next_revision(turn, turn, write_id="marked") for turn in turns]
+    assert len(await repository.replace(ADA, [Replacement(one, 0) for one in marked])) == 64
+    assert flushed[:2] == [MemoryType.SEMANTIC, EPISODIC]
+    flushed.clear()
+    await repository.delete(ADA, EPISODIC, [turn.id for turn in turns])
+    assert EPISODIC in flushed
+    await repository.close()
+
+
 async def test_optimising_loses_nothing(folder: Path) -> None:
     """The same memories are there after segments were merged."""
     repository = await open_engine_at(folder)
