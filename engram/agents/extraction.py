@@ -44,7 +44,7 @@ from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.language.kinds import KindWords, kind_of, kind_words
-from engram.language.periods import start_told
+from engram.language.periods import starts_told
 from engram.language.statements.corrections import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 
@@ -174,7 +174,8 @@ def _statement(
         slot = slot_of(stated.subject, stated.predicate, stated.object, holds=stated.holds)
     said_at = max(episode.timestamp for episode in witnesses)
     slot, event_at = _as_of(said_at, slot, stated)
-    changes = stated.begins or not stated.holds
+    changed_at = event_at if stated.begins or not stated.holds else None
+    within = _within(changed_at, evidence, witnesses)
     if slot is not None and stated.holds and not slot.object and is_functional(slot):
         # Who lives "somewhere by the sea" lives where they lived, for all that is said.
         slot = None
@@ -200,7 +201,8 @@ def _statement(
         tags=tags,
         evidence=evidence,
         event_at=event_at,
-        event_by=_event_by(event_at, evidence, witnesses) if changes else None,
+        event_from=within[0],
+        event_by=within[1],
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
@@ -296,15 +298,21 @@ def _tags(tags: Sequence[str]) -> Iterable[str]:
     return dict.fromkeys(tag for tag in named if tag)
 
 
-def _event_by(
+def _within(
     event_at: datetime | None, evidence: Iterable[Evidence], witnesses: Iterable[Episode]
-) -> datetime | None:
-    """The end of the time that the quoted words name, where what happened is placed in it."""
+) -> tuple[datetime | None, datetime | None]:
+    """From when to when the quoted words leave open, most narrowly, what is placed in it."""
     if event_at is None:
-        return None
+        return None, None
     said_at = {episode.id: episode.timestamp for episode in witnesses}
-    named = (start_told(quote.words, said_at[quote.episode_id]) for quote in evidence)
-    return next((told.end for told in named if told is not None and told.holds(event_at)), None)
+    named = (
+        (told.within.begin, told.within.end)
+        for quote in evidence
+        for told in starts_told(quote.words, said_at[quote.episode_id])
+        if told.within is not None and told.within.holds(event_at)
+    )
+    bounded = ((begin, end) for begin, end in named if begin is not None and end is not None)
+    return min(bounded, key=lambda days: days[1] - days[0], default=(None, None))
 
 
 def _believable(moment: datetime | None) -> datetime | None:

@@ -55,7 +55,7 @@ from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import handing_over
-from engram.language.periods import start_told
+from engram.language.periods import starts_told
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
@@ -266,8 +266,7 @@ def _began(turn: TurnView, one: Declared) -> datetime | None:
 
 def _start(sentence: str, turn: TurnView) -> datetime | None:
     """The first moment of the time that a sentence of a turn names for what began."""
-    told = start_told(sentence, turn.said_at)
-    return told.begin if told else None
+    return next((told.at for told in starts_told(sentence, turn.said_at)), None)
 
 
 def from_end(turn: TurnView, promise: StatedKnowledge, end: Ended) -> StatedKnowledge:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from engram.consolidation.amendments import retold
@@ -29,7 +29,7 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
-from engram.domain.turns import SaidAt
+from engram.domain.turns import SaidAt, is_first_party
 from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
@@ -114,7 +114,7 @@ def without_sources(
         left: The episodes among its sources that stay, by id.
     """
     sources = tuple(e for e in memory.source_episode_ids if e in left and e not in gone)
-    if not sources:
+    if not sources or not _is_still_said(memory, [left[e] for e in sources]):
         return None
     less = without_occasions(memory, gone)
     supporting = {"supporting_episodes": less["supporting_episodes"]}
@@ -141,6 +141,19 @@ def without_sources(
                 words = left[sources[0]].content
             return kept.model_copy(update={"evidence": words})
     return kept
+
+
+def _is_still_said(memory: DerivedMemory, left: Sequence[Episode]) -> bool:
+    """Whether what is left says so: of a denial, not the turn alone that was denied by it.
+
+    Nor, without that turn, the one that only says "that's wrong".
+    """
+    if not isinstance(memory, NegationFact):
+        return True
+    if not any(map(is_first_party, left)):
+        return False
+    denied = memory.negates_pattern.split()[1:] or [memory.negates_pattern]
+    return any(word in episode.content.casefold() for word in denied for episode in left)
 
 
 def without_references(

@@ -86,6 +86,7 @@ class Circumstances:
         latest = max(sources, key=lambda episode: (episode.timestamp, episode.sequence))
         return Telling(
             event_at=statement.event_at or min(times),
+            event_from=statement.event_from,
             event_by=statement.event_by,
             known_at=max(times),
             begins=statement.begins,

@@ -236,14 +236,16 @@ class _ByEvent:
     Attributes:
         told: All of it.
         changes: Of each value, what says that it began or ended.
-        left: Of each turn, the values that it says ended: "from Kyoto to Porto".
-        begun: Of each turn, the values that it says began.
+        sides: Of each change, what its turns say was left for it, or what began where it ends
+            something.
+        days: Of each change, the first and the last day on which it can have been, with leeway;
+            None where that does not show.
     """
 
     told: Sequence[TimelineEntry]
     changes: Mapping[tuple[str, str], Sequence[TimelineEntry]]
-    left: Mapping[str, Collection[str]]
-    begun: Mapping[str, Collection[str]]
+    sides: Mapping[int, frozenset[str]]
+    days: Mapping[int, tuple[date, date] | None]
 
     @classmethod
     def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
@@ -260,7 +262,9 @@ class _ByEvent:
             elif one.telling.begins:
                 for episode_id in one.telling.episode_ids:
                     begun.setdefault(episode_id, set()).add(one.slot.object)
-        return cls(in_order, changes, left, begun)
+        changing = [one for of_value in changes.values() for one in of_value]
+        sides = {id(one): _other_side(one, left, begun) for one in changing}
+        return cls(in_order, changes, sides, {id(one): _days_open(one) for one in changing})
 
     def could_follow(self, change: TimelineEntry, held: Slot) -> bool:
         """Whether what was said to hold can be what a change put an end to.
@@ -269,12 +273,12 @@ class _ByEvent:
         """
         if ends_something(change.slot):
             return True
-        left = self._other_side(change)
+        left = self.sides[id(change)]
         return not left or held.object in left
 
     def only_ends(self, change: TimelineEntry) -> bool:
         """Whether a change ends something, and its turns tell of nothing that took its place."""
-        return ends_something(change.slot) and not self._other_side(change)
+        return ends_something(change.slot) and not self.sides[id(change)]
 
     def first_told(self, change: TimelineEntry) -> datetime:
         """When a change was first told: of the same value, and at about the same time."""
@@ -282,27 +286,44 @@ class _ByEvent:
         telling, ahead = change.telling, _IMPRECISION
         if telling.event_by is not None:
             ahead = max(ahead, telling.event_by - telling.event_at)
-        near = _between(changes, telling.event_at, -_IMPRECISION, ahead)
-        return min(one.telling.known_at for one in near if self._could_be_one(one, change))
+        first = telling.known_at
+        for one in _between(changes, telling.event_at, -_IMPRECISION, ahead):
+            if one.telling.known_at < first and self._could_be_one(one, change):
+                first = one.telling.known_at
+        return first
 
     def _could_be_one(self, one: TimelineEntry, change: TimelineEntry) -> bool:
         """Whether two changes may be one: neither their times nor their other sides differ."""
-        sides = self._other_side(one), self._other_side(change)
+        sides = self.sides[id(one)], self.sides[id(change)]
         if all(sides) and sides[0].isdisjoint(sides[1]):
             return False
-        days = _days_named(one.telling), _days_named(change.telling)
-        if days[0] is None or days[1] is None:
-            return True
-        return days[0][0] <= days[1][1] and days[1][0] <= days[0][1]
-
-    def _other_side(self, change: TimelineEntry) -> frozenset[str]:
-        """What the turns of a change say was left for it, or what began where it ends something."""
-        told = self.begun if ends_something(change.slot) else self.left
-        return frozenset(o for e in change.telling.episode_ids for o in told.get(e, ()))
+        days, others = self.days[id(one)], self.days[id(change)]
+        return not (days and others) or (days[0] <= others[1] and others[0] <= days[1])
 
     def after(self, event_at: datetime, most: timedelta) -> Sequence[TimelineEntry]:
         """What is said to have happened then or not that much later."""
         return _between(self.told, event_at, timedelta(0), most)
+
+
+def _other_side(
+    change: TimelineEntry,
+    left: Mapping[str, Collection[str]],
+    begun: Mapping[str, Collection[str]],
+) -> frozenset[str]:
+    told = begun if ends_something(change.slot) else left
+    return frozenset(o for e in change.telling.episode_ids for o in told.get(e, ()))
+
+
+def _days_open(change: TimelineEntry) -> tuple[date, date] | None:
+    telling = change.telling
+    day = telling.event_at.date()
+    if telling.event_from is None or telling.event_by is None:
+        return (day, day) if telling.event_at == telling.known_at else None
+    # Who counted back, and counts back again of the same, may be off to both sides.
+    counted = telling.event_from.date() < day
+    leeway = (telling.event_by - telling.event_from) / 2 if counted else timedelta(0)
+    last = telling.event_by - timedelta(microseconds=1)
+    return (telling.event_from - leeway).date(), (last + leeway).date()
 
 
 def _between(
@@ -353,14 +374,6 @@ def _happened(change: TimelineEntry, told: _ByEvent) -> tuple[datetime, datetime
     return last.telling.event_at, max(map(_in_its_day, (last, *of_that_day)))
 
 
-def _days_named(telling: Telling) -> tuple[date, date] | None:
-    """The first and the last day that a telling leaves open; None where it does not say."""
-    first = telling.event_at.date()
-    if telling.event_by is not None:
-        return first, max(first, (telling.event_by - timedelta(microseconds=1)).date())
-    return (first, first) if telling.event_at == telling.known_at else None
-
-
 def _is_within(named: datetime | None, other: TimelineEntry) -> bool:
     """Whether it was said within the time that is named: then what is told later counts."""
     return named is not None and other.telling.event_at < named
@@ -386,7 +399,9 @@ def _is_of_its_day(one: TimelineEntry) -> bool:
     telling = one.telling
     if not telling.begins or telling.event_at == telling.known_at:
         return True
-    return telling.event_by is not None and telling.event_by - telling.event_at <= _A_DAY
+    if telling.event_from is None or telling.event_by is None:
+        return False
+    return telling.event_by - telling.event_from <= _A_DAY
 
 
 def _is_before(held: Slot, change: Slot) -> bool:

@@ -288,9 +288,11 @@ class Telling(StoredValue):
     """One time that something was said: of when, and when.
 
     Attributes:
-        event_at: When, by its own words, it happened or began to hold, at the earliest.
-        event_by: The first moment by which, by its own words, it had: of "in March" the first of
-            April. None where they name no time.
+        event_at: When, by its own words, it happened or began to hold.
+        event_from: The first moment that its words leave open: of "two weeks ago" some days
+            before. None where they name no time.
+        event_by: The first moment by which, by its words, it had: of "in March" the first of
+            April. None likewise.
         known_at: Timestamp of the latest turn that says so.
         begins: Whether it says that it began then, not just that it held.
         episode_ids: The turns that say so.
@@ -299,6 +301,7 @@ class Telling(StoredValue):
     """
 
     event_at: Moment
+    event_from: Moment | None = None
     event_by: Moment | None = None
     known_at: Moment
     begins: bool = False

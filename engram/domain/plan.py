@@ -43,7 +43,8 @@ class Statement(StoredValue):
         tags: Topics.
         evidence: The words of its episodes that say so; none where it was inferred.
         event_at: When it happened or began to hold; None for when it was said.
-        event_by: The first moment by which, in its words, it had; None where they name no time.
+        event_from: The first moment that its words leave open; None where they name no time.
+        event_by: The first moment by which, in its words, it had happened; likewise.
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
     """
@@ -61,6 +62,7 @@ class Statement(StoredValue):
     tags: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     event_at: datetime | None = None
+    event_from: datetime | None = None
     event_by: datetime | None = None
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)

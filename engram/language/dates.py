@@ -230,24 +230,42 @@ def read(
         turn.hide(hidden)
 
 
-def start_period(sentence: str, said_at: datetime) -> Period | None:
-    """The time in which what a sentence tells began; None if it names none that is past.
+class Start(NamedTuple):
+    """When something began, by the words of one sentence.
 
-    A month or year that is named counts before a day. The time begins with its first day; days
-    and weeks keep the time of day at which it was said, "2 months ago" is the first of that
-    month. It ends with the last day that the words leave open: people who count back are off
-    by half of what they count in, "2 weeks ago" by half a week.
+    Attributes:
+        at: Days and weeks keep the time of day at which it was said, a month or year stands for
+            its first day, and so does "2 months ago" for that of that month.
+        within: The days that the words leave open; None where they only bound it ("before 2020").
+    """
+
+    at: datetime
+    within: Period | None
+
+
+# What was before a time, or after it, was not in it.
+_BOUNDS = re.compile(r"\b(?:before|by|until|till|til|after)\s(?:the\s)?\Z")
+
+
+def starts(sentence: str, said_at: datetime) -> list[Start]:
+    """The times that a sentence names for what began, as far as they are past.
+
+    A month or year that is named comes before a day. People who count back are off by half of
+    what they count in, as where a question names it, and so is who says "last week".
     """
     turn = Masked(sentence)
     # "I assured them we'd ship on Wednesday": what began is told, not what is to come.
     if _LOOKS_AHEAD.search(turn.low):
-        return None
-    named = (one.when for one in read(turn, said_at, untold=Tense.PAST))
-    for when in sorted(named, key=_widest_first):
-        began = _moment(when, said_at)
-        if began <= said_at:
-            return Period(began, max(began, _latest(when, said_at)))
-    return None
+        return []
+    named = list(read(turn, said_at, untold=Tense.PAST))
+    found = (
+        Start(
+            _moment(one.when, said_at),
+            None if _BOUNDS.search(turn.low, 0, one.start) else _days(one.when, said_at),
+        )
+        for one in sorted(named, key=lambda one: _widest_first(one.when))
+    )
+    return [start for start in found if start.at <= said_at]
 
 
 def _widest_first(when: When) -> int:
@@ -264,9 +282,14 @@ def _moment(when: When, said_at: datetime) -> datetime:
     return said_at - (here - first)
 
 
-def _latest(when: When, said_at: datetime) -> datetime:
-    leeway = timedelta(days=calendar.DAYS[when.counted] // 2) if when.counted else timedelta(0)
-    return datetime.combine(when.after() + leeway, time(), tzinfo=said_at.tzinfo)
+def _days(when: When, said_at: datetime) -> Period:
+    loose = when.counted or ("week" if when.unit == "week" else "day")
+    leeway = timedelta(days=calendar.DAYS[loose] // 2)
+    first, after = (
+        datetime.combine(day, time(), tzinfo=said_at.tzinfo)
+        for day in (when.day - leeway, when.after() + leeway)
+    )
+    return Period(first, after)
 
 
 # "They moved it to January 20" was done; the day that it names is still to come.

@@ -22,10 +22,19 @@ from engram.language.text import split_sentences
 
 # Who takes back says so at once; what an assistant takes for true, it says in few words.
 _LONGEST = 2_000
-# What only leads to what is claimed: "Since you live in Lisbon, the train takes three hours."
-_LEADS_ELSEWHERE = re.compile(
-    r"\W*(?:since|as|because|given|if|when|while|although|though)\b", re.I
+# A sentence that claims one thing of the user and no other: in "You live in Lisbon, so it is 8 pm"
+# the hour may be what is wrong.
+_ONE_CLAIM = re.compile(
+    r"\W*(?:(?:so|ok(?:ay)?|ah|right|well|got it|noted|i see)\W+)?"
+    r"(?:(?:you (?:said|mentioned|told me)|i (?:see|think|believe|understand|gather|remember))"
+    r"\s(?:that\s)?)?you(?:r|[’']re)?\b(?:(?!\b(?:so|and|but|which|who|where|because|since)\b)"
+    r"[^,;:()])*"
+    r"(?:,\s*(?:i (?:take it|think|believe|see|gather|assume|guess)|right|correct|so let[’']?s\b"
+    r"[^,;:]*))?\W*",
+    re.I,
 )
+# "I live in a small town near it" names nothing that could take a place.
+_SHORT_NAME = re.compile(r"(?!(?:an?|the|my|our|some|this|that)\b)\S+(?:\s\S+)?", re.I)
 _USER = re.compile(r"^The user\b")
 
 
@@ -51,11 +60,18 @@ def find(text: str, before: str) -> Iterator[FoundNegation]:
 
 
 def _put_right(text: str, one: RuleStatement) -> bool:
-    """Whether the turn says what holds in its place."""
-    return any(other.holds and other.predicate == one.predicate for other in everything(text))
+    """Whether the turn says what holds in its place, by name and nothing else of it."""
+    return any(
+        other.holds
+        and other.predicate == one.predicate
+        and other.sentence.text.rstrip(" .!").endswith(other.thing.name)
+        and (other.thing.name[:1].isupper() or _SHORT_NAME.fullmatch(other.thing.name))
+        for other in everything(text)
+    )
 
 
 def _all_there_is(text: str, before: str) -> bool:
     """Whether one thing was said, and nothing else is answered than that it is wrong."""
-    alone = len(list(split_sentences(before))) == 1 and not _LEADS_ELSEWHERE.match(before)
-    return alone and all(is_wrong(each.text) for each in sentences(text))
+    if len(list(split_sentences(before))) != 1 or _ONE_CLAIM.fullmatch(before) is None:
+        return False
+    return all(is_wrong(each.text) for each in sentences(text))

@@ -14,8 +14,9 @@ from engram.language.dates import (
     AMOUNT_BEFORE,
     Dated,
     QuestionRules,
+    Start,
     read,
-    start_period,
+    starts,
 )
 from engram.language.found import Masked
 from engram.language.loose_dates import (
@@ -103,21 +104,23 @@ _SEASON_PAST: Final = re.compile(
 )
 
 
-def start_told(sentence: str, said_at: datetime) -> Period | None:
-    """The time in which what a sentence tells began, also where it names a season: "last summer".
+def starts_told(sentence: str, said_at: datetime) -> list[Start]:
+    """The times in which what a sentence tells began, seasons too: "last summer".
 
     Args:
         sentence: What was said.
         said_at: When.
 
     Returns:
-        The season; else as :func:`engram.language.dates.start_period`.
+        Those that are past. The first is the one that is meant: a season, else as
+        :func:`engram.language.dates.starts` has them.
     """
+    found = starts(sentence, said_at)
     if _SEASON_PAST.search(sentence):
         period = period_named(sentence, said_at)
         if period is not None and period.begin is not None and period.begin <= said_at:
-            return period
-    return start_period(sentence, said_at)
+            found.insert(0, Start(period.begin, period))
+    return found
 
 
 def _with_years(text: str, year: int) -> str:

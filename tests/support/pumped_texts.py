@@ -30,7 +30,7 @@ from engram.domain.identity import content_hash
 from engram.domain.turns import Turn, context_block, without_context_blocks
 from engram.embedding.bm25 import encode_document, encode_query
 from engram.errors import InvalidTurn
-from engram.language.dates import start_period
+from engram.language.dates import starts
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard
 from engram.language.kinds import happened, kind_words
@@ -117,7 +117,7 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "content words": terms_of,
     "a question": lambda text: (analyse(text, NOW), holds_cue(text, frozenset(AskedFor))),
     "what is told of oneself": lambda text: (speaks_of_oneself(text), tells_of_oneself(text)),
-    "when it began": lambda text: start_period(text, NOW),
+    "when it began": lambda text: starts(text, NOW),
     "whether it happened": lambda text: happened(text, kind_words()),
     "a habit": is_habit,
     "parts of a long turn": lambda text: split(text, 4000),

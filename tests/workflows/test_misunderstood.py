@@ -65,11 +65,17 @@ async def test_only_the_turn_right_before_is_meant(temporal_client: Client) -> N
         assert await denials(memory) == []
 
 
-async def test_the_denial_goes_with_the_turn_whose_words_it_has(temporal_client: Client) -> None:
-    """Forget what the assistant said, and nothing stored names MongoDB any more."""
+@pytest.mark.parametrize("tool", ["MongoDB", "Go"])
+@pytest.mark.parametrize("gone", [0, 1], ids=["what was denied", "what denied it"])
+async def test_the_denial_goes_with_either_of_its_turns(
+    temporal_client: Client, gone: int, tool: str
+) -> None:
+    """Neither the assistant's words alone nor "that's wrong" alone say that it is not so."""
     async with remembering(temporal_client) as (memory, repository):
-        receipt = await told(memory, together=True)
-        await memory.forget(receipt.episode_ids[0])
+        said = [Turn(content=f"You use {tool}.", role="assistant"), WRONG]
+        receipt = await memory.encode(said, session_id="s1")
+        assert len(await denials(memory)) == 1
+        await memory.forget(receipt.episode_ids[gone])
+        assert await denials(memory) == []
         left = await everything(repository, memory.scope)
-        assert not [one for one in left.values() if "Mongo" in one.content]
-        assert receipt.episode_ids[1] in left
+        assert receipt.episode_ids[1 - gone] in left

@@ -267,8 +267,14 @@ async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
         ("We moved last summer.", "2023-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
         ("We moved last summer.", "2021-07-20T00:00:00Z", None),
         ("We moved at last.", "2023-07-20T00:00:00Z", None),
+        ("We moved on 4 May 2023.", "2023-05-04T00:00:00Z", datetime(2023, 5, 5, tzinfo=UTC)),
+        (
+            "We moved on 4 May, after I graduated in 2023.",
+            "2023-05-04T00:00:00Z",
+            datetime(2023, 5, 5, tzinfo=UTC),
+        ),
     ],
-    ids=["within it", "outside", "no time is named"],
+    ids=["within it", "outside", "no time is named", "the day by midnight", "the narrowest"],
 )
 async def test_the_words_say_how_long_the_time_is_in_which_something_happened(
     words: str, placed: str, by: datetime | None

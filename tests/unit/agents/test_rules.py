@@ -12,8 +12,7 @@ import pytest
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
 from engram.agents.rules_model import extract, link, load
 from engram.domain.memories import Category, Slot
-from engram.language.dates import start_period
-from engram.language.periods import start_told
+from engram.language.periods import starts_told
 from engram.language.statements.clauses import clauses, sentences
 from engram.language.statements.patterns import candidates, is_inside, patterns, readings
 from engram.language.statements.predicates import RuleStatement
@@ -256,29 +255,34 @@ def test_what_is_not_stated_is_not_remembered(text: str) -> None:
 )
 def test_when_something_began(text: str, day: datetime | None) -> None:
     """Resolved against the turn's own time, and never in the future."""
-    told = start_period(text, SAID)
-    assert (told and told.begin) == day
+    assert next((told.at for told in starts_told(text, SAID)), None) == day
 
 
 @pytest.mark.parametrize(
-    ("text", "end"),
+    ("text", "first", "last"),
     [
-        ("I moved on 4 May 2025.", datetime(2025, 5, 5, tzinfo=UTC)),
-        ("I quit Ocado last Friday.", datetime(2025, 6, 14, tzinfo=UTC)),
-        ("I moved three days ago.", datetime(2025, 6, 18, tzinfo=UTC)),
-        ("I moved two weeks ago.", datetime(2025, 6, 10, tzinfo=UTC)),
-        ("I moved two months ago.", datetime(2025, 5, 6, tzinfo=UTC)),
-        ("I moved last week.", datetime(2025, 6, 16, tzinfo=UTC)),
-        ("I moved in March.", datetime(2025, 4, 1, tzinfo=UTC)),
-        ("I moved in 2015.", datetime(2016, 1, 1, tzinfo=UTC)),
-        ("I moved last summer.", datetime(2024, 9, 1, tzinfo=UTC)),
+        ("I moved on 4 May 2025.", "2025-05-04", "2025-05-04"),
+        ("I quit Ocado last Friday.", "2025-06-13", "2025-06-13"),
+        ("I moved three days ago.", "2025-06-17", "2025-06-17"),
+        ("I moved two weeks ago.", "2025-06-03", "2025-06-09"),
+        ("I moved two months ago.", "2025-04-05", "2025-05-05"),
+        ("I moved last week.", "2025-06-06", "2025-06-18"),
+        ("I moved in March.", "2025-03-01", "2025-03-31"),
+        ("I moved in 2015.", "2015-01-01", "2015-12-31"),
+        ("I moved last summer.", "2024-06-01", "2024-08-31"),
     ],
 )
-def test_until_when_it_may_have_begun(text: str, end: datetime) -> None:
-    """With the last day that the words leave open; who counts back is off by half of the unit."""
-    told = start_told(text, SAID)
-    assert told is not None
-    assert told.end == end
+def test_from_when_to_when_it_may_have_begun(text: str, first: str, last: str) -> None:
+    """The days that the words leave open; who counts back is off by half of the unit."""
+    told = starts_told(text, SAID)[0]
+    assert str(told.within) == f"{first} to {last}"
+
+
+@pytest.mark.parametrize("bound", ["before", "by", "until", "after"])
+def test_what_was_before_or_after_a_time_was_not_in_it(bound: str) -> None:
+    """Its moment is what there is to order it by; no day is left open by it."""
+    (told,) = starts_told(f"I moved {bound} March 2020.", SAID)
+    assert (told.at, told.within) == (datetime(2020, 3, 1, tzinfo=UTC), None)
 
 
 def seen(alias: str, what: str, *, fresh: bool, entities: tuple[str, ...] = ()) -> MemoryView:

@@ -31,6 +31,7 @@ def told(
         Slot(subject="user", predicate=predicate, object=what),
         Telling(
             event_at=on(0) + timedelta(days=event),
+            event_from=None if lasts is None else on(0) + timedelta(days=event),
             event_by=None if lasts is None else on(0) + timedelta(days=event + lasts),
             known_at=said,
             begins=begins,
@@ -623,6 +624,27 @@ def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
     """A move to Porto on a day that is known is not that of another month."""
     move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
     assert happened(move, before, told("lyon", 10)) == day
+
+
+@pytest.mark.parametrize(("back", "home"), [(12, "lyon"), (2, "porto")])
+def test_counting_back_to_a_change_again_does_not_make_it_happen_again(
+    back: float, home: str
+) -> None:
+    """Moved to Porto on the ninth, seen in Lyon on the 14th, and then "two weeks ago" again."""
+    first = told("porto", 9, 10, begins=True, lasts=1)
+    again = TimelineEntry(
+        first.slot,
+        Telling(
+            event_at=on(25 - back),
+            event_from=on(25 - back - 3),
+            event_by=on(25 - back + 4),
+            known_at=on(25),
+            begins=True,
+            episode_ids=("again",),
+        ),
+    )
+    found = stretches([first, told("lyon", 14), again])
+    assert [one.slot.object for one in found if one.closed_by is None] == [home]
 
 
 @pytest.mark.parametrize(("gone", "home"), [("kyoto", "lyon"), ("rome", "porto")])

@@ -78,6 +78,7 @@ class Word:
             holds=self.kind != "ends",
             begins=self.kind == "begins",
             event_at=None if self.back is None else self.event_at,
+            event_from=None if self.lasts is None else self.event_at,
             event_by=None if self.lasts is None else self.event_at + timedelta(days=self.lasts),
         )
 

@@ -58,6 +58,7 @@ FOUND = {
     "a condition on each clause": pumped("search ", ":i a'a ", "<😀", suffix=" ago", size=WHOLE),
     "numbers of nothing": pumped("I promised to send ", "1 ", suffix="a@b.co", size=WHOLE),
     "addresses behind a name": pumped("I'm Bob", "a@b.co<", suffix=" x", size=WHOLE),
+    "questions of one word": pumped("I used to ", "? and ", suffix=" I'll do it", size=WHOLE),
     "words in columns": pumped("", "total          ", suffix="x", size=WHOLE),
 }
 

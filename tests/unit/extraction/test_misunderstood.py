@@ -47,6 +47,21 @@ NOTHING = [
     ("Since you use MongoDB and live in Lisbon, try Atlas.", "No, that's wrong."),
     ("You use MongoDB. You use Redis, too.", "No, that's wrong. I use Postgres."),
     ("Do you use MongoDB?", "No, that's wrong. I use Postgres."),
+    # It may be what follows from the claim that is wrong, or what is said of it.
+    ("You live in Lisbon, so it is 8 pm for you now.", "That's wrong."),
+    ("You use Python, so you can use async let.", "That's not correct."),
+    ("You use MongoDB and it is written in Rust.", "That's not true."),
+    ("You live in Lisbon, which is the capital of Spain.", "No, that's wrong."),
+    ("You have two kids, so the family ticket costs 80 euros.", "No, that's wrong."),
+    ("My friend says: you use MongoDB.", "That's wrong."),
+    (
+        "Since you use MongoDB, the default port is 3306.",
+        "That's wrong. I use Compass to connect and it says 27017.",
+    ),
+    (
+        "Because you live in Lisbon, your time zone is CET.",
+        "That's wrong. I live in a small town near it.",
+    ),
 ]
 
 
