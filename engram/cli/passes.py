@@ -265,8 +265,12 @@ def _print_rehearsal(report: ConsolidationRehearsal) -> None:
             told = one.report.changes[:_MOST_SHOWN]
             rows += [(one.scope.tenant, *_planned(change)) for change in told]
             left += sum(one.report.actions.values()) - len(told)
-    output.print_table(("user", *_PLANNED), rows, title="Would change", empty="Nothing waits.")
+    empty = "Nothing would change." if report.users else "Nothing waits."
+    output.print_table(("user", *_PLANNED), rows, title="Would change", empty=empty)
     _say_how_many_more(left)
+    unread = report.users - len(report.of_users)
+    if unread > 0:
+        output.console.print(f"Of {unread} more users, nothing was read.", style="dim")
 
 
 def _print_pass(title: str, report: PassReport) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engram.cli.running import StoreOptions
+from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.lifecycle import (
     Change,
     DecayReport,
@@ -19,6 +20,7 @@ from engram.contracts.lifecycle import (
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.settings import Settings
+from engram.temporal.gateway import ConsolidationRehearsal, UserRehearsal
 from tests.support.cli import engram
 
 
@@ -77,3 +79,25 @@ def test_a_dry_run_over_all_users_lists_what_would_change_for_each() -> None:
 def test_a_real_pass_over_all_users_gives_numbers_alone() -> None:
     """It changed what it says; whose that was stands in their own runs."""
     assert "default/" not in engram("decay", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("users", "said", "unread"),
+    [(0, "Nothing waits.", False), (3, "Nothing would change.", True)],
+)
+def test_a_rehearsal_says_whom_it_did_not_read(
+    monkeypatch: pytest.MonkeyPatch, users: int, said: str, unread: bool
+) -> None:
+    """Nobody takes what was left unread for what would not change."""
+    read = UserRehearsal(scope=Scope.of("default", "ada"), report=ConsolidationReport())
+
+    async def rehearsed(*_: Any) -> ConsolidationRehearsal:
+        of_users = (read,) if users else ()
+        return ConsolidationRehearsal(
+            kind=PassKind.CONSOLIDATION, users=users, of_users=of_users, dry_run=True
+        )
+
+    monkeypatch.setattr("engram.temporal.gateway.rehearse_consolidation", rehearsed)
+    shown = engram("consolidate", "--all", "--dry-run")
+    assert said in shown.stderr
+    assert ("Of 2 more users, nothing was read." in shown.stdout) == unread

@@ -628,7 +628,7 @@ def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
 
 @pytest.mark.parametrize(("back", "home"), [(12, "lyon"), (2, "porto")])
 def test_counting_back_to_a_change_again_does_not_make_it_happen_again(
-    back: float, home: str
+    back: int, home: str
 ) -> None:
     """Moved to Porto on the ninth, seen in Lyon on the 14th, and then "two weeks ago" again."""
     first = told("porto", 9, 10, begins=True, lasts=1)
