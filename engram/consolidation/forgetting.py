@@ -55,6 +55,7 @@ from engram.storage.updates import (
 RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
 
 # Shorter ones are in everybody's mouth.
+_NO_STEM = 3
 _LONG_WORD = re.compile(r"\w{4,}")
 
 
@@ -153,7 +154,9 @@ def _is_still_said(memory: DerivedMemory, left: Sequence[Episode]) -> bool:
     if not any(map(is_first_party, left)):
         return False
     denied = memory.negates_pattern.split()[1:] or [memory.negates_pattern]
-    return any(word in episode.content.casefold() for word in denied for episode in left)
+    # "smoke" is denied by "I quit smoking".
+    stems = [word[:-1] if len(word) > _NO_STEM else word for word in denied]
+    return any(stem in episode.content.casefold() for stem in stems for episode in left)
 
 
 def without_references(
