@@ -63,7 +63,8 @@ class Word:
         first = self.day - (self.back or 0)
         if self.lasts is None and self.back:
             return None
-        return frozenset(range(first, first + (self.lasts or 1)))
+        # From noon to noon: the last of them is begun.
+        return frozenset(range(first, first + (self.lasts or 0) + 1))
 
     def turn(self) -> Episode:
         """The turn that says it."""
