@@ -266,7 +266,7 @@ def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
 
 
 # What is left of a quotation with which a clause ends.
-_CLOSES = re.compile(r"(?<=\w)[^\"“”»\n]*[\"”»]")
+_CLOSES = re.compile(r"(?<=\w)[^\"“”»\n]{0,200}[\"”»]")
 
 
 def _with_quotations(note: Note, text: str) -> Note:
