@@ -493,6 +493,21 @@ def test_told_after_another_change_of_the_same_day_it_came_after_it(lasts: float
     assert order(other, later) == ["paris > rome", "rome"]
 
 
+def test_what_follows_a_day_follows_all_that_was_told_of_it() -> None:
+    """Also what was told of it later than what was last seen that day."""
+    moved = told("paris", 0.15, 1.15, begins=True, lasts=0.3)
+    later = told("rome", 0.1, 60, begins=True, session="m", lasts=40)
+    assert order(moved, told("paris", 0.2), later) == ["paris > rome", "rome"]
+
+
+@pytest.mark.parametrize("known", ["event_from", "event_by"])
+def test_half_of_a_named_time_names_none(known: str) -> None:
+    """What has no beginning or no end does not show where somebody was on a day."""
+    other = told("porto", 10, 12, begins=True)
+    half = other.telling.model_copy(update={known: on(10)})
+    assert happened(MOVED, TimelineEntry(other.slot, half)) == 0
+
+
 def test_what_only_holds_happened_when_it_says() -> None:
     """Living somewhere is no change, and is moved by nothing."""
     lives = told("lisbon", 0, 40, session="m")
@@ -573,11 +588,21 @@ def test_an_ending_told_before_had_happened_by_then() -> None:
         (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 5, tzinfo=UTC), False),
         (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), True),
         (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 9, 20, tzinfo=UTC), False),
+        (datetime(2023, 6, 1, tzinfo=UTC), datetime(2023, 9, 1, 12, tzinfo=UTC), False),
         (datetime(2023, 6, 8, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), False),
         (datetime(2023, 6, 2, tzinfo=UTC), datetime(2023, 8, 20, tzinfo=UTC), False),
         (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC), False),
     ],
-    ids=["in the year", "after it", "in summer", "after that", "no season", "a day", "366 days"],
+    ids=[
+        "in the year",
+        "after it",
+        "in summer",
+        "after that",
+        "on the day after",
+        "no season",
+        "a day",
+        "366 days",
+    ],
 )
 def test_a_year_and_a_season_last_as_a_month_does(
     named: datetime, seen: datetime, later: bool
@@ -612,7 +637,7 @@ def test_within_the_time_that_a_move_names_what_is_told_later_counts(
     ("before", "day"),
     [
         (told("porto", 5, begins=True, turn="before"), 0),
-        (told("porto", -3, begins=True, turn="before"), 10),
+        (told("porto", -1, begins=True, turn="before"), 10),
         (told("porto", -3, -1, begins=True, turn="before"), 0),
         (told("porto", 40, begins=True, turn="before"), 10),
     ],
