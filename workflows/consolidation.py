@@ -216,7 +216,7 @@ class ConsolidationWorkflow:
         """Send callers to the next run, because this one is cancelled."""
         ended = RunEnded("The consolidation was cancelled before it could answer.")
         for waiter in self._waiters:
-            waiter.failure = Failure(code=ended.code, message=ended.message, error=ended.as_dict())
+            waiter.failure = Failure.of(ended)
         await workflow.wait_condition(workflow.all_handlers_finished)
 
     async def _try_again_later(self) -> None:

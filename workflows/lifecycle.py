@@ -403,5 +403,4 @@ def _failure(error: ActivityError | ChildWorkflowError) -> Failure:
     cause = error.cause
     if isinstance(cause, ApplicationError):
         return Failure(code=cause.type or "unknown", message=cause.message)
-    ended = UnforeseenFailure("A user's pass did not end well.")
-    return Failure(code=ended.code, message=ended.message, error=ended.as_dict())
+    return Failure.of(UnforeseenFailure("A user's pass did not end well."))

@@ -128,8 +128,7 @@ def failure_of(error: ActivityError) -> Failure:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         kind: type[EngramError] = ModelUnavailable if asks_models(error) else StorageUnavailable
-        late = kind(f"{error.activity_type} did not end in time.")
-        return Failure(code=late.code, message=late.message, error=late.as_dict())
+        return Failure.of(kind(f"{error.activity_type} did not end in time."))
     details = cause.details[0] if cause.details else None
     code = cause.type or "unknown"
     described = details if isinstance(details, dict) else {}

@@ -55,8 +55,9 @@ from engram.storage.updates import (
 RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
 
 # Shorter ones are in everybody's mouth.
-_NO_STEM = 3
 _LONG_WORD = re.compile(r"\w{4,}")
+# Nor do they lose a letter: "go" is no stem of anything else.
+_NO_STEM = 3
 
 
 def is_digest(memory: DerivedMemory) -> bool:

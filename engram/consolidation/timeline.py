@@ -251,19 +251,17 @@ class _ByEvent:
     def of(cls, told: Iterable[TimelineEntry]) -> _ByEvent:
         in_order = sorted(told, key=lambda one: one.telling.event_at)
         changes: dict[tuple[str, str], list[TimelineEntry]] = {}
-        left: dict[str, set[str]] = {}
-        begun: dict[str, set[str]] = {}
+        # Of each turn, the values that it says ended, and those that it says began.
+        named: dict[tuple[str, bool], set[str]] = {}
         for one in in_order:
             if _changes(one):
                 changes.setdefault((one.slot.predicate, one.slot.object), []).append(one)
-            if ends_something(one.slot) and one.slot.object:
+            left = ends_something(one.slot) and one.slot.object != ""
+            if left or one.telling.begins:
                 for episode_id in one.telling.episode_ids:
-                    left.setdefault(episode_id, set()).add(one.slot.object)
-            elif one.telling.begins:
-                for episode_id in one.telling.episode_ids:
-                    begun.setdefault(episode_id, set()).add(one.slot.object)
+                    named.setdefault((episode_id, left), set()).add(one.slot.object)
         changing = [one for of_value in changes.values() for one in of_value]
-        sides = {id(one): _other_side(one, left, begun) for one in changing}
+        sides = {id(one): _other_side(one, named) for one in changing}
         return cls(in_order, changes, sides, {id(one): _days_open(one) for one in changing})
 
     def could_follow(self, change: TimelineEntry, held: Slot) -> bool:
@@ -306,12 +304,10 @@ class _ByEvent:
 
 
 def _other_side(
-    change: TimelineEntry,
-    left: Mapping[str, Collection[str]],
-    begun: Mapping[str, Collection[str]],
+    change: TimelineEntry, named: Mapping[tuple[str, bool], Collection[str]]
 ) -> frozenset[str]:
-    told = begun if ends_something(change.slot) else left
-    return frozenset(o for e in change.telling.episode_ids for o in told.get(e, ()))
+    left = not ends_something(change.slot)
+    return frozenset(o for e in change.telling.episode_ids for o in named.get((e, left), ()))
 
 
 def _days_open(change: TimelineEntry) -> tuple[date, date] | None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from engram.domain.scope import Scope
+from engram.errors import EngramError
 
 # --- bases of what crosses Temporal
 
@@ -59,6 +60,11 @@ class Failure(Message):
     code: str
     message: str
     error: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: EngramError) -> Self:
+        """As a typed error says."""
+        return cls(code=error.code, message=error.message, error=error.as_dict())
 
 
 # --- what models were asked and what that took, countable over attempts, runs and users

@@ -257,7 +257,7 @@ def starts(sentence: str, said_at: datetime) -> list[Start]:
     # "I assured them we'd ship on Wednesday": what began is told, not what is to come.
     if _LOOKS_AHEAD.search(turn.low):
         return []
-    named = list(read(turn, said_at, untold=Tense.PAST))
+    named = read(turn, said_at, untold=Tense.PAST)
     found = (
         Start(
             _moment(one.when, said_at),

@@ -246,16 +246,17 @@ class _Denials:
         claimed, voice = claim_terms(memory), speaks_as(memory)
         # A name or a number may be anybody's.
         of_anybody = isinstance(memory, Fact)
-        possible = [
-            negation
+        named = [
+            (subject, negation)
             for term in self._by_term.keys() & claimed
             for needed, subject, negation in self._by_term[term]
-            if needed <= claimed and (subject <= claimed or negation.subject == voice or of_anybody)
+            if needed <= claimed
         ]
-        possible += [
+        named += [(subject_terms(negation.subject), negation) for negation in alone]
+        possible = [
             negation
-            for negation in alone
-            if subject_terms(negation.subject) <= claimed or negation.subject == voice or of_anybody
+            for subject, negation in named
+            if subject <= claimed or negation.subject == voice or of_anybody
         ]
         if not possible:
             return ()

@@ -397,8 +397,7 @@ async def rehearse_consolidation(
                 report = await gateway.consolidate(scope, request, dry_run=True)
                 rehearsed = UserRehearsal(scope=scope, report=report)
             except EngramError as error:
-                told = Failure(code=error.code, message=error.message, error=error.as_dict())
-                rehearsed = UserRehearsal(scope=scope, failure=told)
+                rehearsed = UserRehearsal(scope=scope, failure=Failure.of(error))
             on_progress(next(done), len(users))
             return rehearsed
 

@@ -231,10 +231,10 @@ _SAID_AFTER = re.compile(
 )
 
 
-# "Quick intro: Petra, 34, dentist, living in Ghent": each part is said of the speaker.
-# "Retired nurse here, living in Torquay": so is who begins with their work.
+# "Retired nurse here, living in Torquay": each part is said of the speaker.
 _AS_WHAT = re.compile(r"(?:[a-z][a-z-]* ){0,2}(?P<work>[a-z][a-z-]*) here,\s", re.I)
 _POSSESSIVE = re.compile(r"(?:the|my|our|your|his|her|their|an?)\b", re.I)
+# So it is in "Quick intro: Petra, 34, dentist, living in Ghent".
 _INTRODUCTION = re.compile(
     r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I
 )
