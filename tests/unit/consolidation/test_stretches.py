@@ -651,6 +651,16 @@ def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
     assert happened(move, before, told("lyon", 10)) == day
 
 
+@pytest.mark.parametrize(("before", "seen"), [(30.6, 30.8), (-0.2, 10)], ids=["last", "first"])
+def test_a_move_on_the_first_or_last_day_of_a_named_time_may_be_the_same(
+    before: float, seen: float
+) -> None:
+    """The days at both ends belong to it."""
+    move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
+    known = told("porto", before, begins=True, turn="before")
+    assert happened(move, known, told("lyon", seen)) <= 0
+
+
 @pytest.mark.parametrize(("back", "home"), [(12, "lyon"), (2, "porto")])
 def test_counting_back_to_a_change_again_does_not_make_it_happen_again(
     back: int, home: str
