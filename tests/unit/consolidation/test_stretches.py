@@ -485,6 +485,17 @@ def test_of_what_happened_on_one_day_that_told_last_came_last(
     assert order(MOVED, other) == after
 
 
+@pytest.mark.parametrize(
+    ("known", "after"),
+    [(0.95, ["lisbon > paris", "paris"]), (1, ["paris > lisbon", "lisbon"])],
+    ids=["within a day", "a day later"],
+)
+def test_what_is_told_a_day_later_is_told_of_its_day(known: float, after: list[str]) -> None:
+    """Told sooner, it is told of its moment, before what was so later that day."""
+    earlier = told("lisbon", 0, known, begins=True, session="m")
+    assert order(earlier, told("paris", 0.2, 0.9, begins=True)) == after
+
+
 @pytest.mark.parametrize("lasts", [0.3, 40], ids=["of that day", "of that summer"])
 def test_told_after_another_change_of_the_same_day_it_came_after_it(lasts: float) -> None:
     """Of two changes that their words put on one day, the one told last is the one that holds."""
@@ -640,8 +651,9 @@ def test_within_the_time_that_a_move_names_what_is_told_later_counts(
         (told("porto", -1, begins=True, turn="before"), 10),
         (told("porto", -3, -1, begins=True, turn="before"), 0),
         (told("porto", 40, begins=True, turn="before"), 10),
+        (told("porto", -25, 5, begins=True, turn="before", lasts=60), 0),
     ],
-    ids=["in that time", "on a day before it", "about then", "on a day after it"],
+    ids=["in that time", "on a day before it", "about then", "on a day after it", "longer"],
 )
 def test_only_a_move_that_may_be_the_same_says_that_it_had_happened(
     before: TimelineEntry, day: float
@@ -659,6 +671,14 @@ def test_a_move_on_the_first_or_last_day_of_a_named_time_may_be_the_same(
     move = told("porto", 0, 90, begins=True, turn="move", lasts=31)
     known = told("porto", before, begins=True, turn="before")
     assert happened(move, known, told("lyon", seen)) <= 0
+
+
+@pytest.mark.parametrize(("day", "same"), [(19, True), (20, False)], ids=str)
+def test_the_day_on_which_a_named_time_is_over_is_none_of_it(day: int, *, same: bool) -> None:
+    """Twenty days from the midnight before day 0 end with the midnight before day 20."""
+    move = told("porto", -0.5, 90, begins=True, turn="move", lasts=20)
+    planned = told("porto", day - 0.5, 5, begins=True, turn="planned", lasts=0.5)
+    assert (happened(move, planned, told("lyon", 10)) < 10) == same
 
 
 @pytest.mark.parametrize(("back", "home"), [(12, "lyon"), (2, "porto")])
@@ -682,9 +702,26 @@ def test_counting_back_to_a_change_again_does_not_make_it_happen_again(
     assert [one.slot.object for one in found if one.closed_by is None] == [home]
 
 
-@pytest.mark.parametrize(("gone", "home"), [("kyoto", "lyon"), ("rome", "porto")])
+@pytest.mark.parametrize(
+    ("day", "same"), [(15, False), (16, True), (30, True), (31, False)], ids=str
+)
+def test_counting_back_is_off_by_half_of_what_it_leaves_open(day: int, *, same: bool) -> None:
+    """A week around the 23rd is 20 to 26, told from memory 16 to 30, and no day further."""
+    # What is at noon begins half a day before.
+    week = told("porto", 20 - 0.5, 60, begins=True, turn="counted", lasts=7)
+    counted = TimelineEntry(week.slot, week.telling.model_copy(update={"event_at": on(23)}))
+    known = told("porto", day, 1, begins=True, turn="known", lasts=0.5)
+    assert (happened(counted, known, told("lyon", 26)) < 26) == same
+
+
+@pytest.mark.parametrize(
+    ("gone", "home"), [("kyoto", "lyon"), ("rome", "porto"), ("", "lyon")]
+)
 def test_a_move_from_elsewhere_is_another_move(gone: str, home: str) -> None:
-    """Came to Porto from Rome on the fifth, and from Kyoto, seen in Lyon between: came twice."""
+    """Came to Porto from Rome on the fifth, and from Kyoto, seen in Lyon between: came twice.
+
+    Who left, nobody says what, may have left Kyoto.
+    """
     first = told("porto", 5, begins=True, turn="first")
     left = told(gone, 5, predicate=NO_LONGER, turn="first")
     move = told("porto", 0, 90, begins=True, turn="move", lasts=31)

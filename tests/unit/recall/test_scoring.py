@@ -383,6 +383,15 @@ def test_no_score_lies_below_nothing() -> None:
     assert sum(each.contribution for each in one.parts) == pytest.approx(0.0)
 
 
+def test_where_nobody_asks_why_a_score_keeps_no_parts() -> None:
+    """Neither its own nor, later on, what is added to it; what asking costs is still known."""
+    found = [brought_up(episode("tea?", 1), words=0.1), brought_up(episode("tea", 2), words=0.9)]
+    _, plain = score(found, asks(), weights(sparse=2, asking=1), explained=False)
+    assert (plain.parts, plain.explained, plain.score) == ((), False, 0.0)
+    _, why = score(found, asks(), weights(sparse=2, asking=1))
+    assert plain.asking == why.asking < 0.0
+
+
 def every_part(**more: Any) -> Analysis:
     """A question that names a subject, a kind of thing and a time."""
     return asks("user", asked=frozenset({AskedFor.TIME}), period=Period(day(0), day(1)), **more)

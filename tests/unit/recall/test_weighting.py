@@ -131,6 +131,13 @@ def test_what_is_kept_cold_comes_behind_where_placement_is_switched_on(*, enable
     assert hot.score == 0.5
 
 
+def test_weighting_keeps_what_is_known_of_a_score() -> None:
+    """What asking took from it, and that nobody asks why: no parts come then."""
+    stale = semantic("tea", lifecycle=LifecycleState.STALE)
+    found = Ranked(stale, 0.5, asking=-0.3, explained=False)
+    assert weighted([found], NOW, RULES, factors(stale=0.8)) == [found._replace(score=0.4)]
+
+
 @pytest.mark.parametrize(
     ("importance", "factor"), [(0.0, 0.6), (0.25, 0.8), (0.5, 1.0), (1.0, 1.0)]
 )
