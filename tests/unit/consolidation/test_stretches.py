@@ -714,9 +714,7 @@ def test_counting_back_is_off_by_half_of_what_it_leaves_open(day: int, *, same: 
     assert (happened(counted, known, told("lyon", 26)) < 26) == same
 
 
-@pytest.mark.parametrize(
-    ("gone", "home"), [("kyoto", "lyon"), ("rome", "porto"), ("", "lyon")]
-)
+@pytest.mark.parametrize(("gone", "home"), [("kyoto", "lyon"), ("rome", "porto"), ("", "lyon")])
 def test_a_move_from_elsewhere_is_another_move(gone: str, home: str) -> None:
     """Came to Porto from Rome on the fifth, and from Kyoto, seen in Lyon between: came twice.
 

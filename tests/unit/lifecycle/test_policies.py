@@ -210,6 +210,7 @@ def test_time_that_is_still_to_come_counts_as_none() -> None:
     """Clocks differ: a memory written a moment ahead is as good as new."""
     assert days_between(T0, T0) == days_between(day(1), T0) == 0
     assert days_between(T0, day(1.5)) == 1.5
+    assert days_between(T0, T0 + timedelta(seconds=0.5)) == 0.5 / 86_400
     assert RETENTION.value(episode(), day(-1)) == RETENTION.value(episode(), T0)
     assert Energy(EnergyRules()).value(episode(), day(-1)) == 1
 
