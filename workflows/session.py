@@ -41,6 +41,8 @@ DISPATCH_AGAIN = timedelta(minutes=5)
 # Markers that runs of before the first release have in their histories; they go with the next.
 _FULL_GOES_FIRST = "full-goes-first"
 _TESTS_APART = "tests-wait-apart"
+# Runs of before kept turns waiting for as long as a refused trigger did.
+_FULL_ENDS_PAUSE = "full-ends-pause"
 
 
 @workflow.defn(name=names.SESSION_WORKFLOW)
@@ -247,9 +249,19 @@ class SessionWorkflow:
                 raise
             # A trigger is never lost: it is due again, after a pause.
             workflow.logger.warning("asking for consolidation failed; it is tried again later")
-            await workflow.sleep(DISPATCH_AGAIN)
+            await self._pause()
             if self._state.buffer.due is None:
                 self._set_buffer(self._state.buffer.model_copy(update={"due": reason}))
+
+    async def _pause(self) -> None:
+        """Wait before asking again, but not where turns wait for the next run to begin."""
+        if not workflow.patched(_FULL_ENDS_PAUSE):
+            await workflow.sleep(DISPATCH_AGAIN)
+            return
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(
+                self._history_is_full, timeout=DISPATCH_AGAIN, timeout_summary="ask again"
+            )
 
     def _history_is_full(self) -> bool:
         return history_is_full(self._updates, self._state.policy.updates_per_run)

@@ -51,7 +51,7 @@ from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.embedder import make_embedder
-from engram.errors import EngramError, StorageUnavailable
+from engram.errors import EngramError, StorageUnavailable, UnknownFailure
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.ports import MemoryRepository, NewMemory
 from engram.settings import Settings
@@ -178,6 +178,13 @@ async def outage(stage: Stage) -> None:
 async def busy_session(stage: Stage) -> None:
     """A session in which every turn makes something due, also the one that fills a run."""
     await stage.say(*(f"Quiet turn number {n}." for n in range(7)))
+    await stage.end()
+
+
+async def refused_trigger(stage: Stage) -> None:
+    """A session that fills up while it waits to ask for consolidation again."""
+    await stage.say("Remember that I am allergic to peanuts!")
+    await stage.say(*(f"Quiet turn number {n}." for n in range(4)))
     await stage.end()
 
 
@@ -392,6 +399,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "idle_session": (idle_session, {"buffer_minutes": 0.01, "session_idle_minutes": 0.03}),
     "outage": (outage, {}),
     "busy_session": (busy_session, {"updates_per_run": 3, "buffer_turns": 1}),
+    "refused_trigger": (refused_trigger, {"updates_per_run": 3}),
     "refusal": (refusal, {}),
     "model_outage": (model_outage, {}),
     "cancellation": (cancellation, {}),
@@ -426,6 +434,20 @@ TIME_SKIPPING |= {f"again_{name}" for name in TIME_SKIPPING}
 MODELS |= {f"again_{name}": MODELS[name] for name in _AGAIN if name in MODELS}
 
 
+def _refusing_at_first() -> None:
+    """Make Temporal refuse the first trigger for good."""
+    refused: list[ConsolidationRequest] = []
+    real = WorkflowGateway.request_consolidation
+
+    async def request(self: WorkflowGateway, scope: Scope, request: ConsolidationRequest) -> None:
+        if not refused:
+            refused.append(request)
+            raise UnknownFailure("Temporal refused the call (permission_denied).")
+        await real(self, scope, request)
+
+    WorkflowGateway.request_consolidation = request  # type: ignore[method-assign]  # staged in a process of its own
+
+
 def _failing_at_first(failures: int) -> None:
     """Make the first attempts to store fail, as during an outage."""
     real, left = TurnStore.store, [failures]
@@ -453,6 +475,8 @@ async def record(name: str, settings: Settings) -> list[Path]:
     scenario, _ = SCENARIOS[name]
     if name.endswith("outage") and name not in TIME_SKIPPING:
         _failing_at_first(3)
+    if name == "refused_trigger":
+        _refusing_at_first()
     async with AsyncExitStack() as stack:
         environment = await stack.enter_async_context(_server(name))
         client = environment.client

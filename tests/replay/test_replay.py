@@ -3,8 +3,8 @@
 Workflows that run somewhere have such histories; code that cannot replay them
 stops those workflows. Histories are added, never written anew. Those of ``c57d23c_``
 were recorded by that commit, and have its markers: they go when the deprecated patches go.
-``once_forgetting`` and ``unfenced_erasing`` are from before forgetting looked again and
-erasing raised a fence.
+``once_forgetting``, ``unfenced_erasing`` and ``sleeping_refused_trigger`` are from before
+forgetting looked again, erasing raised a fence, and a full session cut its pause short.
 """
 
 from __future__ import annotations

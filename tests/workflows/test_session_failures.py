@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -50,6 +51,21 @@ async def test_a_trigger_is_not_lost_when_asking_fails(
         assert reasons[0] == "an urgent turn"
         assert len(reasons) >= 2
         assert "session ended" in reasons
+
+
+async def test_turns_do_not_wait_for_a_refused_trigger(temporal_client: Client) -> None:
+    """A run that fills up, while it waits to ask again, gives way; the next one asks."""
+    async with running_session(temporal_client, requests=Refusing(), updates_per_run=3) as session:
+        await session.encode(turn("Remember that I am allergic to peanuts!"))
+        first = (await session.handle.describe()).run_id
+        async with asyncio.timeout(20):
+            for number in range(4):
+                await session.encode(turn(f"text {number}"))
+        assert (await session.handle.describe()).run_id != first
+        assert len(await session.episodes()) == 5
+        await session.gateway.end_session(session.scope, "s1")
+        await session.handle.result()
+        assert [one.reason for one in session.requests.seen][:2] == ["an urgent turn"] * 2
 
 
 CONTENT = "the blue teapot"
