@@ -25,7 +25,7 @@ _LONGEST = 2_000
 # A sentence that claims one thing of the user and no other: in "You live in Lisbon, so it is 8 pm"
 # the hour may be what is wrong.
 _ONE_CLAIM = re.compile(
-    r"\W*(?:(?:so|ok(?:ay)?|ah|right|well|got it|noted|i see)\W+)?"
+    r"\W{0,9}(?:(?:so|ok(?:ay)?|ah|right|well|got it|noted|i see)\W{1,9})?"
     r"(?:(?:you (?:said|mentioned|told me)|i (?:see|think|believe|understand|gather|remember))"
     r"\s(?:that\s)?)?you(?:r|[’']re)?\b(?:(?!\b(?:so|and|but|which|who|where|because|since)\b)"
     r"[^,;:()])*"

@@ -31,7 +31,7 @@ from engram.language.text import (
 )
 
 _SIGNS_KEPT = frozenset(",;:!?")
-_FOR_ME = re.compile(r"\bno\b.*\bfor (?:me|us|my|our)\b", re.IGNORECASE)
+_FOR_ME = re.compile(r"\bno\b.{0,200}\bfor (?:me|us|my|our)\b", re.IGNORECASE)
 _PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
 
 _WORDS_WITHOUT_CONTENT = frozenset(

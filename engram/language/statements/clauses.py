@@ -232,7 +232,7 @@ _SAID_AFTER = re.compile(
 
 
 # "Retired nurse here, living in Torquay": each part is said of the speaker.
-_AS_WHAT = re.compile(r"(?:[a-z][a-z-]* ){0,2}(?P<work>[a-z][a-z-]*) here,\s", re.I)
+_AS_WHAT = re.compile(r"\b(?:[a-z][a-z-]{0,30} ){0,2}(?P<work>[a-z][a-z-]{0,30}) here,\s", re.I)
 _POSSESSIVE = re.compile(r"(?:the|my|our|your|his|her|their|an?)\b", re.I)
 # So it is in "Quick intro: Petra, 34, dentist, living in Ghent".
 _INTRODUCTION = re.compile(
