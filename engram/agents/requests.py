@@ -153,7 +153,7 @@ _REASON = 300
 
 # Stands for nothing, as models write it where null is meant.
 _NOTHING: Final = frozenset({"", "null", "none", "n/a", "na", "nil", "unknown", "unspecified"})
-_ALIAS: Final = re.compile(r"\W*e?0*(?P<number>[1-9]\d*)\W*", re.IGNORECASE)
+_ALIAS: Final = re.compile(r"\W{0,9}e?0{0,9}(?P<number>[1-9]\d{0,9})\W{0,9}", re.IGNORECASE)
 _YEAR_OR_MONTH: Final = re.compile(r"(?P<year>\d{4})(?:-(?P<month>0[1-9]|1[0-2]))?")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 # What is too long is cut first; only then its parts are looked at.

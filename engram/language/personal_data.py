@@ -424,7 +424,7 @@ _POSTAL: Final = re.compile(
 _YEAR: Final = re.compile(r"1[0-9]\d\d|20\d\d")
 # "In 2008 Wall Street fell", "on 12 May Street View was updated"
 _WHEN: Final = re.compile(r"\b(?:in|by|since|until|till|during|around|circa|year)\s\Z")
-_MONTH: Final = re.compile(rf"\d+ {MONTH_NAME}\b")
+_MONTH: Final = re.compile(rf"\d{{1,9}} {MONTH_NAME}\b")
 
 
 def _postal(text: str, low: str) -> _Spans:

@@ -212,7 +212,7 @@ _AND_GOES_ON = re.compile(
 )
 _HAD = re.compile(r"(?:had|did|passed|failed|saw|met|lost|won)\b", re.I)
 _ARENT = re.compile(r"\A(?P<who>we(?= are)|i(?= ai)) (?:are|ai)n't\b", re.I)
-_I_AM = re.compile(r"\W*(?:i'm|i\s+am|im|we're|we\s+are)\b", re.I)
+_I_AM = re.compile(r"\W{0,9}(?:i'm|i\s+am|im|we're|we\s+are)\b", re.I)
 # "I'm an ex-teacher, now a librarian"
 _NOW_A = re.compile(r"(?:now|currently)\s+an?\s", re.I)
 # "Since we broke up I'm living in Hove": what follows the first few words.
@@ -236,7 +236,7 @@ _AS_WHAT = re.compile(r"\b(?:[a-z][a-z-]{0,30} ){0,2}(?P<work>[a-z][a-z-]{0,30})
 _POSSESSIVE = re.compile(r"(?:the|my|our|your|his|her|their|an?)\b", re.I)
 # So it is in "Quick intro: Petra, 34, dentist, living in Ghent".
 _INTRODUCTION = re.compile(
-    r"\W*(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I
+    r"\W{0,9}(?:(?:a )?(?:quick|short|brief) )?(?:intro|introduction|about me|bio)\s*:", re.I
 )
 
 

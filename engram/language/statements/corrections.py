@@ -730,7 +730,7 @@ def _swap(sentence: Sentence) -> _Swap | None:
 
 # "Mei lives in Bern, not Cork" says nothing of who said to live in Cork.
 _OF_SOMEBODY: Final = re.compile(
-    r"(?!I\b)[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*\s+(?:is|has|was|[a-z]{3,}s)\s+\w"
+    r"\b(?!I\b)[A-Z][\w'-]{0,40}(?:\s+[A-Z][\w'-]{0,40}){0,5}\s+(?:is|has|was|[a-z]{3,}s)\s+\w"
 )
 
 

@@ -53,7 +53,7 @@ _LED = re.compile(
 )
 _ON_THE_WAY = re.compile(r"(?:come|go|try|stop|pop|drop|stay)(?:\s+(?:by|in|round|over))?", re.I)
 # "3M", "7-Eleven", "eBay"
-_LIKE_A_NAME = re.compile(r"\d+-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
+_LIKE_A_NAME = re.compile(r"\d{1,20}-?[A-Z]|[a-z][A-Z]|\d[^\W\d_]")
 # "sunny Alicante", "downtown Toronto": what it is like there is no part of its name.
 _PRAISED = re.compile(
     r"(?:(?:good\s+old|downtown|central|inner|sunny|rainy|windy|cold|grey|gray|lovely|beautiful|"
@@ -404,7 +404,9 @@ class MatchContext:
 
 
 # "Postgres 17", "Pixel 6 Pro".
-_VERSION_OF = re.compile(r"(?P<name>.+?) v?\d[\w.]*(?: (?:pro|max|plus|mini|ultra|air|lts)){0,2}\Z")
+_VERSION_OF = re.compile(
+    r"(?P<name>.{1,60}?) v?\d[\w.]*(?: (?:pro|max|plus|mini|ultra|air|lts)){0,2}\Z"
+)
 
 
 def is_product(thing: Thing) -> bool:
@@ -452,7 +454,7 @@ _BROKEN_OFF = re.compile(
 # "Love how it looks", "love watching them": of what, only what was said before tells.
 _VAGUE = re.compile(
     r"(?:the\s+)?(?:idea|way|fact|sound|look|thought|smell)\b|how\b|making\s+sure\b|having\s+such\b"
-    r"|[a-z]+ing\s+(?:it|them|him|her|this|that|these|those)\b",
+    r"|[a-z]{1,30}ing\s+(?:it|them|him|her|this|that|these|those)\b",
     re.I,
 )
 # "Creating a safe, inviting place": what it is comes after the cut.
@@ -525,9 +527,9 @@ def promise(spoken: MatchContext) -> list[Thing]:
 
 # "Keep doing my", "was wondering": what was to be done, nobody can tell.
 _NOT_WHOLE = re.compile(
-    r"(?:was|were|is|are|am)\b"
-    r"|.*\b(?:an?|the|of|and|or|my|our|their|your|to|believing in|the ones?)\Z"
-    r"|.*\bto (?:see|know|check|find out)\Z",
+    r"\A(?:was|were|is|are|am)\b"
+    r"|\b(?:an?|the|of|and|or|my|our|their|your|to|believing in|the ones?)\Z"
+    r"|\bto (?:see|know|check|find out)\Z",
     re.I,
 )
 
@@ -535,7 +537,7 @@ _NOT_WHOLE = re.compile(
 def _is_whole(one: Thing) -> bool:
     """Whether it names something to do, and is not broken off before it does."""
     said = {word.strip(".,!") for word in one.name.casefold().split()}
-    return _NOT_WHOLE.match(one.name) is None and not said <= vocabulary().hollow_words
+    return _NOT_WHOLE.search(one.name) is None and not said <= vocabulary().hollow_words
 
 
 def offer(spoken: MatchContext) -> list[Thing]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable
 
 import pytest
@@ -36,6 +37,7 @@ FLOOR = 0.02
 TIMES = 5
 # So that several processes share the patterns.
 PARTS = 4
+SIGNS = ("…", "a-", "x,", "A", "Aa", "a", "1", "'", "I")
 
 FOUND = {
     "spaces in a sentence": pumped("I live in Oslo", " ", suffix="x", size=WHOLE),
@@ -128,12 +130,32 @@ def over_times(read: Callable[[str], object], small: str, large: str) -> bool:
     return seconds(read, large, bar=most) > most
 
 
-def test_patterns_grow_with_the_text() -> None:
-    """Six patterns of each kind, any of them, take five times as long for four times as much."""
-    chance = random.Random(SEED)  # noqa: S311 - a seed makes a run repeatable
-    for patterns, whole in ((read_whole(), True), (read_in_sentences(), False)):
-        for one in chance.sample(patterns, 6):
-            assert not growth(one, whole=whole, chance=chance, tries=2)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_words_of_a_pattern_repeated_take_it_in_proportion(part: int) -> None:
+    """Each word of each pattern that is searched for in a turn, and signs, in 1 KB and in 4."""
+    known = sorted(literals())
+    for one in read_whole()[part::PARTS]:
+        own = [word for word in known if word in one.pattern.pattern]
+        pumps = (f"{word}{end}" for word in (*own[:60], *SIGNS) for end in (" ", "", "a"))
+        assert [pump for pump in pumps if grows_with_the_square(one, pump)] == [], one.name
+
+
+def grows_with_the_square(one: Read, pump: str) -> bool:
+    """Whether four times the text takes far more than four times as long, each time."""
+
+    def processor_time(size: int) -> float:
+        text = collapsed(pumped(" ", pump, size=size).text).text
+        begun = time.process_time()
+        for _ in one.pattern.finditer(text):
+            pass
+        return time.process_time() - begun
+
+    for _ in range(3):
+        small = processor_time(KB)
+        # What takes no longer is no trouble in the largest turn either.
+        if small < 0.0015 or processor_time(4 * KB) < 7 * small:
+            return False
+    return True
 
 
 @pytest.mark.slow
@@ -141,7 +163,7 @@ def test_patterns_grow_with_the_text() -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("whole", [True, False], ids=["in a turn", "in a sentence"])
 def test_every_pattern_grows_with_the_text(whole: bool, part: int) -> None:
-    """The same for every pattern that is searched for in a turn, or in a sentence."""
+    """Any pumps, for every pattern that is searched for in a turn, or in a sentence."""
     chance = random.Random(SEED + part)  # noqa: S311 - a seed makes a run repeatable
     patterns = read_whole() if whole else read_in_sentences()
     assert not [
