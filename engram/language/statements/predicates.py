@@ -449,7 +449,8 @@ def _is_idle(thing: Thing) -> bool:
 
 # Where one works, though one may lie there, or drink there: no "at the same hospital".
 _WORKPLACE = re.compile(
-    r"(?:[\w'-]+ ){0,2}hospital|(?:[\w'-]+ )?coffee (?:shop|bar|chain|company|roastery)|night ?club|"
+    r"(?:[\w'-]+ ){0,2}hospital|(?:[\w'-]+ )?coffee (?:shop|bar|chain|company|roastery)|"
+    r"night ?club|"
     r"(?:care|nursing|retirement|funeral|rest|children's|residential) home|"
     r"(?:[\w'-]+ )?(?:practice|day (?:centre|center|nursery))",
     re.I,
