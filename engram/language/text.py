@@ -157,7 +157,8 @@ _BEFORE_STOP = re.compile(r"(?P<street>[A-Z][a-z]+ )?(?<![\w.])(?P<word>\w[\w.]{
 _LONGEST_BEFORE_STOP = 24
 # The stop comes first: so the engine looks back only where there is one.
 FULL_STOP = r"\.(?=\s|\Z)" + "".join(rf"(?<!\b{re.escape(word)}\.)" for word in _LEADING)
-"""A full stop that can end a sentence, as a part of patterns."""
+FULL_STOP += r"(?:(?<!\b(?-i:[A-HJ-Z])\.)|(?!\s(?-i:[A-Z])))"
+"""A full stop that can end a sentence, and follows no initial of a name, as a part of patterns."""
 
 
 def _ends_nothing(text: str, start: int, stop: int) -> bool:

@@ -35,6 +35,15 @@ _PASTED = re.compile(
 )
 # Tried once per word: 32 KB without a space, such as an encoded file, cost no time.
 _LINK = re.compile(r"(?<!\S)\S+(?:://|@)\S+")
+# "I have two, no, three cats": not that many.
+_NUMBER = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,3})"
+_MISCOUNTED = re.compile(
+    rf"(?<![\w.,:/-]){_NUMBER}(?:, ?| ?\.\.\. ?| [-–—]+ )"
+    r"(?:(?:no|nope|wait|sorry|er+m?|um+|uh|actually|make that|i mean|i meant|or rather)"
+    r"[, .–—-]{1,4}){1,3}"
+    rf"(?={_NUMBER} [a-z])",
+    re.I,
+)
 # From here on a turn passes for something else than what its speaker says.
 _FRAME = re.compile(
     r"</?(?:turn|memor|system|user|assistant|message|context|instruction)|<\||\[/?(?:INST|SYSTEM)\]"
@@ -125,13 +134,24 @@ def _masked(text: str) -> Collapsed:
     if frame:
         own = own[: frame.start()]
     return collapsed(
-        without_quotations(_LINK.sub(_blank, _PASTED.sub(_blank, _CODE.sub(_blank, own))))
+        without_quotations(
+            _MISCOUNTED.sub(_blank, _LINK.sub(_blank, _PASTED.sub(_blank, _CODE.sub(_blank, own))))
+        )
     )
+
+
+# "Just kidding, I live in Ostia": the joke came before.
+_JOKED = re.compile(
+    r"\W{0,3}(?:(?:i'm|i was|no|ok|okay|haha),? )?(?:just|only) (?:kidding|joking)[ ,.:;!–—-]{1,4}"
+    r"(?=(?:i|i'm|i've|my|we|we're|our)\b)"
+)
 
 
 def states(sentence: str) -> bool:
     """Whether it says how things are, not how they might be or what to do with memories."""
     lowered = sentence.casefold()
+    joked = _JOKED.match(lowered)
+    lowered = lowered[joked.end() :] if joked else lowered
     return not (
         _hypothetical_opening().match(lowered)
         or _hypothetical_word().search(lowered)
@@ -371,6 +391,15 @@ def opened(sentence: Sentence) -> tuple[int, str]:
     return sentence.start + start, sentence.text[start:]
 
 
+# "Learning Greek is off the table", "working at Tesco was hell": nobody says that they do.
+_AS_SUBJECT = re.compile(
+    r"(?:now |currently )?[a-z]{2,12}ing\b"
+    r"(?:\s+(?!(?:that|which|who|where|and|but|because|since|so|as|while|when|if|i|we|my|it|there)\b)"
+    r"[\w'&-]{1,30}){1,6}?\s+(?:is|was|isn't|wasn't|would|sounds|seems|feels|felt|means|meant)\b",
+    re.I,
+)
+
+
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> str:
     rest, spoken, before_it = after
     carried_on = _carried_on(clause, rest, before_it) if spoken else None
@@ -388,6 +417,7 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
         expression("statements", "reaction").match(clause)
         or expression("statements", "forbids").match(clause)
     )
+    said_of_self = said_of_self and _AS_SUBJECT.match(clause) is None
     for words, subject in _left_out() if first and said_of_self else ():
         # "Still at Acme": as an opening, "still" says nothing; here it does.
         said = next((said for said in (clause, rest) if words.match(said)), None)
@@ -400,7 +430,11 @@ def _carried_on(clause: str, rest: str, before: str) -> tuple[str, str] | None:
     """The subject of the clause before, where this one goes on about it, and its words."""
     # "I quit and started at a bakery": the second verb has the same subject.
     joined = rest.lower().startswith(("and ", "but ", "so ", "no longer "))
-    shared = _shared(clause) if joined or _goes_on_telling(clause) else ""
+    # "Sold it, own a Polestar now": who began without a subject goes on so.
+    telling = _goes_on_telling(clause) or (
+        _NOW.search(clause) is not None and _FIRST_PERSON.match(before) is None
+    )
+    shared = _shared(clause) if joined or telling else ""
     if shared:
         return shared, clause
     # "I'm from Naples originally, living in Munich now".

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from engram.domain.slots import POSSESSING, is_functional, kind_of_value, slot_of
+from engram.domain.slots import IS_CALLED, POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
@@ -403,9 +403,20 @@ def instead_now(
             known = (
                 thing
                 for thing in things
-                if is_product(thing) or (one.predicate != _USES and (not only or is_place(thing)))
+                if is_product(thing)
+                or (one.predicate != _USES and (not only or _is_known(one, thing, only)))
             )
             yield from (_begun(one, thing, sentence) for thing in known)
+
+
+def _is_known(one: RuleStatement, thing: Thing, only: re.Match[str]) -> bool:
+    """Whether a value that is said alone can be no other's: "Lisbon now!", "It's Pulp now"."""
+    if one.predicate == _WORKS_AS or is_place(thing):
+        return True
+    if only.group("it") is None:
+        return False
+    shared = set(thing.name.split()) & set(one.thing.name.split())
+    return one.predicate.startswith("favourite ") or (one.predicate == IS_CALLED and bool(shared))
 
 
 def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:

@@ -174,7 +174,7 @@ def _organisation(spoken: MatchContext) -> list[Thing]:
         # Who writes "i" may write "google"; more than a word or two is no name.
         plain = objects.thing(spoken.rest.strip())
         found = plain if plain and len(plain.name.split()) <= _MEMBERS_WORDS else None
-    if found is None or _is_idle(found):
+    if found is None or (_is_idle(found) and not _employs(found, spoken)):
         return []
     # "I work with Excel" names no employer.
     return [] if is_product(found) and spoken.said.casefold().endswith("with") else [found]
@@ -217,7 +217,7 @@ def _own_name(spoken: MatchContext) -> list[Thing]:
 
 def _thing(spoken: MatchContext) -> list[Thing]:
     found = objects.several(spoken.rest.strip(), objects.thing)
-    if not found or _is_idle(found[0]):
+    if not found or (_is_idle(found[0]) and not _is_written_as_name(found[0], spoken)):
         return []
     # "Slack and Notion" are two; "a pen and love it" is not.
     return [found[0], *(t for t in found[1:] if t.name[:1].isupper() or is_product(t))]
@@ -445,6 +445,34 @@ _THEM = frozenset({"them", "it", "those", "these", "us", "you"})
 
 def _is_idle(thing: Thing) -> bool:
     return bool(set(thing.name.casefold().split()) & vocabulary().uses_blockers)
+
+
+# Where one works, though one may lie there, or drink there: no "at the same hospital".
+_WORKPLACE = re.compile(
+    r"(?:[\w'-]+ ){0,2}hospital|(?:[\w'-]+ )?coffee (?:shop|bar|chain|company|roastery)|"
+    r"night ?club|"
+    r"(?:care|nursing|retirement|funeral|rest|children's|residential) home|"
+    r"(?:[\w'-]+ )?(?:practice|day (?:centre|center|nursery))",
+    re.I,
+)
+_SAME = re.compile(r"\bsame\b", re.I)
+_WORKING = re.compile(r"\b(?:work|teach|lectur|nurs|intern|temp|volunteer|employ|job)", re.I)
+
+
+def _employs(idle: Thing, spoken: MatchContext) -> bool:
+    """Whether it is an employer all the same: "Mercy Hospital", "Costa Coffee", "a care home"."""
+    if _SAME.search(idle.name):
+        return False
+    named = set(idle.name.casefold().split()) - vocabulary().uses_blockers
+    if named and _is_written_as_name(idle, spoken):
+        return True
+    return bool(_WORKPLACE.fullmatch(idle.name) and _WORKING.search(spoken.said))
+
+
+def _is_written_as_name(idle: Thing, spoken: MatchContext) -> bool:
+    """Whether all that says nothing else is written as a part of a name: "Word", "Home Depot"."""
+    words = [word for word in idle.name.split() if word.casefold() in vocabulary().uses_blockers]
+    return not spoken.sentence.istitle() and all(word.istitle() for word in words)
 
 
 def _listed(found: Thing | None) -> list[Thing]:

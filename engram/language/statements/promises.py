@@ -166,14 +166,15 @@ def _had_what_was_given_up(text: str, promise: str) -> bool:
 def names_what(text: str, promise: str) -> bool:
     """Whether a sentence of another conversation speaks of this promise, and no other like it.
 
-    It has the things that were promised, not only whom it was promised to; what is promised for
-    every week is never over.
+    It has the things that were promised, not only whom it was promised to, unless the promise has
+    no other and the sentence its verb: "call Gran"; what is promised for every week is never over.
     """
     if expression("commitments", "repeated").search(promise):
         return False
     words = _stems(promise.partition(" ")[2])
     shared = words & _stems(text)
-    return bool(_things(promise) & shared) and len(shared) >= _LEAST_SHARED * len(words)
+    things = _things(promise) or (_named(promise) if _did(text, promise) else frozenset())
+    return bool(things & shared) and len(shared) >= _LEAST_SHARED * len(words)
 
 
 def _things(promise: str) -> frozenset[str]:
@@ -192,7 +193,7 @@ class PromisesByThing:
     def __init__(self, promises: Sequence[str]) -> None:
         self._by_thing: dict[str, list[int]] = {}
         for number, promise in enumerate(promises):
-            for thing in _things(promise):
+            for thing in _things(promise) or _named(promise):
                 self._by_thing.setdefault(thing, []).append(number)
 
     def named_in(self, text: str) -> list[int]:

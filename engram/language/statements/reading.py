@@ -87,11 +87,14 @@ def continued(
         ("listed", False),
         ("then", False),
         ("but", False),
+        ("only", False),
     ):
         for match in expression(_CORRECTIONS, said).finditer(sentence.text):
             at = sentence.start + match.start("it")
             about = _spoken_of(at, [*found, *more], topic)
             if about is None or (said == "but" and about.holds):
+                continue
+            if said == "only" and not _is_all(match, about):
                 continue
             if said != "mend" and kind_of_object(about.predicate) == "liked":
                 # "I like hiking, it's amazing": what it is, not what is liked.
@@ -110,6 +113,15 @@ def continued(
                 and not any(one.name == other.thing.name for other in found)
             ]
     return more
+
+
+def _is_all(match: re.Match[str], about: RuleStatement) -> bool:
+    """Whether that is the new value: "Switched jobs, Bosch now", and no "New job! Tired now"."""
+    value = match.group("it").strip()
+    thing = Thing(value, value)
+    known = is_place(thing) or is_product(thing) or is_subject(thing)
+    named = value[:1].isupper() and match.start() > 0
+    return about.thing is NOTHING_NAMED and (known or named or about.predicate == "works as")
 
 
 def _from(sentence: Sentence, at: int) -> Sentence:

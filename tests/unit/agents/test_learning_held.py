@@ -17,7 +17,7 @@ STORIES_RIGHT = 0.92
 NOTES_PRECISION = 0.9
 NOTES_RECALL = 0.65
 PROMISES_RIGHT = 0.79
-KEPT = [("more", 0.8, 0.87), ("talk", 0.83, 0.8)]
+KEPT = [("more", 0.8, 0.87), ("talk", 0.87, 0.8)]
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:
