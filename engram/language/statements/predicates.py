@@ -449,10 +449,10 @@ def _is_idle(thing: Thing) -> bool:
 
 # Where one works, though one may lie there, or drink there: no "at the same hospital".
 _WORKPLACE = re.compile(
-    r"(?:[\w'-]+ ){0,2}hospital|(?:[\w'-]+ )?coffee (?:shop|bar|chain|company|roastery)|"
+    r"(?:[\w'-]{1,30} ){0,2}hospital|(?:[\w'-]{1,30} )?coffee (?:shop|bar|chain|company|roastery)|"
     r"night ?club|"
     r"(?:care|nursing|retirement|funeral|rest|children's|residential) home|"
-    r"(?:[\w'-]+ )?(?:practice|day (?:centre|center|nursery))",
+    r"(?:[\w'-]{1,30} )?(?:practice|day (?:centre|center|nursery))",
     re.I,
 )
 _SAME = re.compile(r"\bsame\b", re.I)
