@@ -158,7 +158,8 @@ def _gapped(said: str) -> str | None:
         return None
     spoken = parts[0].split()
     at = next((n for n in range(1, len(spoken)) if _is_verb(spoken, n)), None)
-    if at is None:
+    # "Living in Rome is hell, says my aunt": nobody is said to live there.
+    if at is None or (at > 1 and spoken[0].lower().endswith("ing")):
         return None
     who, does = spoken[:at], _does(spoken[:at], spoken[at])
     # "Dublin bled me dry so I gave up and moved to Cork": who moved is the last that was named.

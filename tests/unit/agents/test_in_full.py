@@ -74,6 +74,9 @@ NOTHING_MORE = [
     ("We got a dog and a cat. He's called Bruno.", "lives|dog is called|cat is called"),
     ("Ana has a dog. She's called Luna.", "dog is called|Ana is called"),
     ("The next day, she lives in Oslo.", "next day"),
+    # What is spoken of is living there, and nobody who does.
+    ("Living in Rome is hell, says my aunt.", "lives in Rome"),
+    ("Working at Shell is fun and pays well.", "works at Shell"),
     # No second part of the same kind.
     ("Tom moved to Oslo and Bergen to work.", "Bergen lives"),
     ("Ana works at Shell and volunteers at Oxfam.", "olunteers works"),
