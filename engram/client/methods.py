@@ -679,7 +679,8 @@ class OperatingMethods(StoreMethods):
     async def validate(self, *, test_only: bool = False) -> ValidationReport:
         """Find orphans, broken and one-way links, duplicates and bad fields.
 
-        Reads all memories: the cost grows with what is stored.
+        Reads all memories: the cost grows with what is stored. What it finds is looked at again
+        after half a second and after two more, for work in the background may be half done.
 
         Args:
             test_only: Look at test memories only; without it, at all others.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,6 +34,10 @@ from engram.storage.updates import NewWriteId, every_page, one_memory, update_me
 # --- reading all of a user's memories, page by page, and checking them on the way
 
 _PAGE = 200
+_SETTLES = (0.5, 2.0)
+"""Seconds until what was found is looked at again, and once more. Work in the background writes one
+half of a link after the other, and a replacement before it retires what it replaces: what is half
+done is no fault, and done within less. After a crash the next attempt does the other half."""
 
 
 async def pages(
@@ -73,8 +78,12 @@ async def validate(
     population: Population,
     now: datetime,
     book: Rulebook,
+    rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> tuple[int, list[Finding], int]:
-    """How many memories there are, all that is wrong with them, and how many cannot be read."""
+    """How many memories there are, all that stays wrong with them, and how many cannot be read.
+
+    What is found is looked at again after a ``rest`` of some seconds.
+    """
     found: list[Finding] = []
     unreadable: list[str] = []
     first: dict[str, str] = {}
@@ -87,7 +96,41 @@ async def validate(
             said = same_as(memory)
             if said is not None and first.setdefault(said, memory.id) != memory.id:
                 found.append(duplicate(memory, first[said]))
+    for seconds in _SETTLES:
+        if found:
+            await rest(seconds)
+            found = await _still_wrong(repository, scope, found, now, book)
     return seen, found, len(unreadable)
+
+
+async def _still_wrong(
+    repository: MemoryRepository,
+    scope: Scope,
+    found: Sequence[Finding],
+    now: datetime,
+    book: Rulebook,
+) -> list[Finding]:
+    """Those of the findings that the memories as they are now have as well."""
+    ids = {one.memory_id for one in found}
+    ids |= {one.other_id for one in found if one.problem is Problem.DUPLICATE and one.other_id}
+    memories = await repository.get(scope, ids, fresh=True)
+    known = await known_to(repository, scope, [*memories.values()])
+    wrong = {
+        (memory.id, _what(finding))
+        for memory in memories.values()
+        for finding in check(memory, known, now, book)
+    }
+    said = {memory.id: same_as(memory) for memory in memories.values()}
+    return [
+        one
+        for one in found
+        if (one.memory_id, _what(one)) in wrong
+        or (
+            one.problem is Problem.DUPLICATE
+            and said.get(one.memory_id) is not None
+            and said.get(one.memory_id) == said.get(one.other_id or "")
+        )
+    ]
 
 
 async def health(

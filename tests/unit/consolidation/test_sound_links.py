@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -60,10 +61,19 @@ def write_id() -> str:
     return uuid4().hex
 
 
-async def problems(repository: MemoryRepository, scope: Scope, now: datetime) -> list[Finding]:
-    """What validating says."""
+async def _nothing(_: float) -> None:
+    """Nobody else writes."""
+
+
+async def problems(
+    repository: MemoryRepository,
+    scope: Scope,
+    now: datetime,
+    rest: Callable[[float], Awaitable[None]] = _nothing,
+) -> list[Finding]:
+    """What validating says, with what happens while it rests."""
     book = rulebook(RULES, scope.namespace)
-    return (await validate(repository, scope, Population.REAL, now, book))[1]
+    return (await validate(repository, scope, Population.REAL, now, book, rest))[1]
 
 
 async def known(repository: MemoryRepository, scope: Scope) -> list[SemanticMemory]:
@@ -156,6 +166,29 @@ async def test_a_link_to_a_summary_that_is_no_more_is_mended() -> None:
         repairer = Repairer(repository, rulebook(RULES, ADA.namespace), write_id)
         assert await repairer.repair(ADA, note.id, day(1)) == [found]
         assert await problems(repository, ADA, day(1)) == []
+
+
+async def test_what_is_half_written_is_no_fault() -> None:
+    """A link whose other half follows, and one of two equal conclusions that is retired then."""
+    one, other, again = (
+        knowledge(ADA, words, day(0)) for words in ("It rains", "It is wet", "It rains")
+    )
+    again = again.model_copy(update={"id": "00000000-0000-4000-8000-000000000000"})
+    async with borrowed_store() as repository:
+        await keep(repository, [one, other, again])
+        await _lead(repository, other, one, LinkKind.ENTITY)
+        staying = await problems(repository, ADA, day(1))
+
+        async def finish(_: float) -> None:
+            await _lead(repository, one, other, LinkKind.ENTITY)
+            await repository.delete(ADA, MemoryType.SEMANTIC, [again.id])
+
+        left = await problems(repository, ADA, day(1), finish)
+    half = {Problem.ONE_WAY_LINK, Problem.DUPLICATE}
+    assert half <= {one.problem for one in staying}
+    assert half.isdisjoint(one.problem for one in left)
+    # Nobody kept their turns, which is a fault that stays.
+    assert {finding.memory_id for finding in left} == {one.id, other.id}
 
 
 # --- a memory that has no room for a further link
