@@ -4,10 +4,11 @@ Both share one interpreter, and an answer takes a dozen turns of the event loop 
 part in between: whoever has to let the work have a step of its own before each of them waits a
 dozen times over. Hence work in the background rests while an answer is awaited, for a tenth of a
 second at a time, in which several answers come as if they were alone; then it has two tenths,
-whoever waits.
+whoever waits, or less where more wait.
 
 What it is begun with costs as much for ten turns as for forty. Hence it is begun in a lull, when
-nobody has waited for a moment, and where no lull comes, a little later with what came in between.
+nobody has waited for a moment, and where no lull comes, a little later with what came in between,
+one after the other.
 """
 
 from __future__ import annotations
@@ -25,16 +26,21 @@ T = TypeVar("T")
 
 # Seconds. Whoever encodes or recalls meanwhile waits so long a few times over.
 _LONGEST_STEP: Final = 0.002
-# Seconds of rest that work may owe, and how much of the time that it goes on counts as owed: a
-# third of the time is rest at most. Much shorter rests help nobody, as no answer fits into them.
+# Seconds of rest that work may owe, and how much of the time that it goes on counts as owed, for
+# each who waits: a third of the time is rest at most for one, two thirds for four and more. Much
+# shorter rests help nobody, as no answer fits into them.
 _LONGEST_REST: Final = 0.1
 _OWED_SHARE: Final = 0.5
+_MOST_SHARE: Final = 2.0
 # Seconds until it is looked again whether somebody still waits.
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
-LONGEST_DELAY: Final = 15.0
+LONGEST_DELAY: Final = 20.0
 """Seconds for which work is put off where no lull comes."""
+# Of it, the end in which what is put off begins, one after the other: what was put off by the same
+# calls would begin at once else, and whoever calls then waits for all of it.
+_BEGINNING: Final = 0.25
 # Seconds without anybody who waits that make a lull: where a dozen talk without a pause there are
 # gaps between their calls all the time, each of a few milliseconds.
 _LULL: Final = 0.25
@@ -57,6 +63,9 @@ class Rests:
         # When the last one who waited had his answer.
         self._left = -math.inf
         self._wanted = 0
+        self._put_off = 0
+        # When work began without a lull.
+        self._begun = -math.inf
         self._owed = _LONGEST_REST
         self._all_taken = False
         self._resting = False
@@ -94,8 +103,21 @@ class Rests:
             longest: Seconds after which it goes on anyway.
         """
         end = self._clock() + longest
-        while not self._is_lull() and not self._wanted and self._clock() < end:  # noqa: ASYNC110 - time ends it, too
-            await asyncio.sleep(_GLANCE)
+        self._put_off += 1
+        try:
+            while not self._is_lull() and not self._wanted and not self._has_turn(end, longest):  # noqa: ASYNC110 - time ends it, too
+                await asyncio.sleep(_GLANCE)
+        finally:
+            self._put_off -= 1
+
+    def _has_turn(self, end: float, longest: float) -> bool:
+        """Whether work begins now among what is put off as well, at ``end`` at the latest."""
+        now = self._clock()
+        left = end - now
+        if left > longest * _BEGINNING or now - self._begun < left / self._put_off:
+            return False
+        self._begun = now
+        return True
 
     def _is_lull(self) -> bool:
         return not self._awaited and self._clock() - self._left >= _LULL
@@ -109,7 +131,8 @@ class Rests:
                 self._owed -= min(since, _LONGEST_NAP)
                 self._all_taken |= self._owed <= 0
             else:
-                self._owed = min(_LONGEST_REST, self._owed + since * _OWED_SHARE)
+                share = min(_OWED_SHARE * max(self._awaited, 1), _MOST_SHARE)
+                self._owed = min(_LONGEST_REST, self._owed + since * share)
                 self._all_taken &= self._owed < _LONGEST_REST
             self._resting = self._awaited > 0 and not self._all_taken
             return self._resting

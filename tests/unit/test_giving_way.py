@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -59,6 +60,17 @@ def test_work_has_two_thirds_of_the_time_whoever_waits() -> None:
     assert 0.3 < sum(found) / len(found) <= 0.35
     begun = [n for n in range(1, len(found)) if found[n] and not found[n - 1]]
     assert all(later - earlier > 250 for earlier, later in pairwise(begun))
+
+
+@pytest.mark.parametrize("callers", [4, 40])
+def test_the_more_wait_the_longer_it_rests(callers: int) -> None:
+    """Under many calls without end a third of the time is left to the work, and never less."""
+    looking = Looking()
+    with contextlib.ExitStack() as calls:
+        for _ in range(callers):
+            calls.enter_context(looking.rests.awaited())
+        found = looking.resting(10_000)
+    assert 0.6 < sum(found) / len(found) <= 0.68
 
 
 def test_two_calls_at_once_are_both_waited_for() -> None:
@@ -176,10 +188,31 @@ async def test_work_is_put_off_for_a_while_at_most() -> None:
     """Under calls without end it begins when its time is over, by a clock made by hand."""
     looking = Looking()
     with looking.rests.awaited():
-        waiting = asyncio.ensure_future(looking.rests.lull(15.0))
+        waiting = asyncio.ensure_future(looking.rests.lull(20.0))
         await asyncio.sleep(0)
         looking.now += 14.9
         await asyncio.sleep(0.1)
         assert not waiting.done()
         looking.now += 0.2
         await asyncio.wait_for(waiting, 10)
+
+
+async def test_what_was_put_off_together_begins_one_after_the_other() -> None:
+    """Five that were put off at one moment begin in five different seconds."""
+    looking = Looking()
+    begun: asyncio.Queue[float] = asyncio.Queue()
+
+    async def begin() -> None:
+        await looking.rests.lull(20.0)
+        begun.put_nowait(looking.now)
+
+    with looking.rests.awaited():
+        waiting = [asyncio.ensure_future(begin()) for _ in range(5)]
+        await asyncio.sleep(0)
+        for moment in (15.0, 16.0, 17.0, 18.0, 19.0):
+            looking.now = moment - 0.1
+            await asyncio.sleep(0.1)
+            assert begun.empty()
+            looking.now = moment
+            assert await asyncio.wait_for(begun.get(), 10) == moment
+    assert all(one.done() for one in waiting)
