@@ -53,8 +53,12 @@ _ARRIVALS_KEPT: Final = 1_000
 _LEDGERS_KEPT: Final = 1_000
 # Of a type, written since it was flushed. Until then the engine keeps in a table for each index
 # where they are written to, and no table gets smaller again: 2 KB a memory. The next size of
-# these tables comes after 1,792.
+# these tables comes after 1,792; until then nobody waits for a flush that is under way.
 _UNFLUSHED_AT_MOST: Final = 1_700
+_NEXT_TABLES: Final = 1_792
+# Seconds between two types that are flushed: each holds the interpreter lock for some 30 ms, and five
+# in a row for longer than anybody should wait for an answer.
+_BREATH: Final = 0.02
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
@@ -140,6 +144,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._path = path
         self._disk = Disk(path)
         self._embedder = embedder_identity
+        # While what has added up is flushed.
+        self._flushing = asyncio.Lock()
         # How many memories were written since a flush.
         self._unflushed: dict[MemoryType, int] = {}
         self._unsynced: set[MemoryType] = set()
@@ -223,7 +229,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._check_open()
         for memory_type in _CONCLUSIONS:
             if self._flush(memory_type):
-                await asyncio.sleep(0)
+                await asyncio.sleep(_BREATH)
         # In one go: whoever went on meanwhile may have marked turns, and concluded before.
         for memory_type in (*_CONCLUSIONS, MemoryType.EPISODIC):
             self._flush(memory_type)
@@ -239,8 +245,17 @@ class EdgeRepository(EngineRepository[engine.Filter]):
 
     async def _flush_many(self) -> None:
         """Before a write: put on disk what has added up, where no flush came in between."""
-        if max(self._unflushed.values(), default=0) >= _UNFLUSHED_AT_MOST:
-            await self.flush()
+        if self._most_unflushed() < (
+            _NEXT_TABLES if self._flushing.locked() else _UNFLUSHED_AT_MOST
+        ):
+            return
+        async with self._flushing:
+            if self._most_unflushed() >= _UNFLUSHED_AT_MOST:
+                await self.flush()
+
+    def _most_unflushed(self) -> int:
+        """Of any type, how many were written since it was flushed."""
+        return max(self._unflushed.values(), default=0)
 
     async def sync(self) -> bool:
         """Have the engine's log of what was written on disk, so that no power loss takes it.
