@@ -17,6 +17,7 @@ from engram.language.text import (
     is_past,
     plain,
     split_sentences,
+    verb_lemma,
     without_quotations,
 )
 from engram.language.vocabulary import alternatives, expression, vocabulary
@@ -231,6 +232,12 @@ _AND_GOES_ON = re.compile(
     re.I,
 )
 _HAD = re.compile(r"(?:had|did|passed|failed|saw|met|lost|won)\b", re.I)
+# "None of us worked at Nimbus any more"
+_NONE_OF_US = re.compile(
+    r"\A(?:none|neither|not (?:a single )?one) of us (?:actually |even |really )?"
+    r"(?P<does>[a-z]+)(?P<rest> [^,;:]{1,60}?) any ?(?:more|longer)\b",
+    re.I,
+)
 _ARENT = re.compile(r"\A(?P<who>we(?= are)|i(?= ai)) (?:are|ai)n't\b", re.I)
 _I_AM = re.compile(r"\W{0,9}(?:i'm|i\s+am|im|we're|we\s+are)\b", re.I)
 # "I'm an ex-teacher, now a librarian"
@@ -315,7 +322,19 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
 
 def _not(clause: str) -> str:
     """With the negation as it is read: "we aren't" is "we're not"."""
-    return _ARENT.sub(_said_not, clause, count=1) if "n't " in clause else clause
+    if "n't " in clause:
+        return _ARENT.sub(_said_not, clause, count=1)
+    return _NONE_OF_US.sub(_no_longer, clause, count=1) if " of us " in clause else clause
+
+
+def _no_longer(said: re.Match[str]) -> str:
+    verb = said["does"].lower()
+    is_so = verb in {"is", "are", "was", "were"}
+    return (
+        f"We're no longer{said['rest']}"
+        if is_so
+        else f"We no longer {verb_lemma(verb)}{said['rest']}"
+    )
 
 
 def _said_not(said: re.Match[str]) -> str:
@@ -409,7 +428,7 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
     if before:
-        return clause[before.end() :]
+        return _not(clause[before.end() :])
     if _FIRST_PERSON.match(clause):
         return clause
     # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
@@ -530,8 +549,9 @@ def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
-        r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
+        r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|eighteen|twenty|thirty|forty|"
+        r"nearly|almost|roughly|half|all\s+my|most\s+of|a|some|several|many|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
-        r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",
+        r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my|(?:none|neither|not one) of us)\b)",
         re.I,
     )
