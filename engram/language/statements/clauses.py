@@ -59,6 +59,12 @@ _ASKING = re.compile(
     r"should|would|will|have|has|got|shall|may|might)\b",
     re.I,
 )
+# "I work at Volta now, they've a slide??": what is wondered at comes last.
+_WONDERING = re.compile(
+    r",\s*(?:and\s+|but\s+)?(?:they(?:'ve|'re)?|it|it's|he|he's|she|she's|there's|this|my\s+\w+|the\s+\w+)\s"
+    r"(?!(?:right|no|yes|know|huh|eh)\b)[^,;:]{2,60}\Z",
+    re.I,
+)
 # "Did I mention I speak Quechua?" asks nothing.
 _MENTIONED = re.compile(
     r"(?:\w+,?\s+)?(?:did\s+you\s+know|(?:did|have)\s+i\s+(?:ever\s+|already\s+|not\s+)?(?:mention(?:ed)?|tell\s+you|told\s+you|say|said))"
@@ -148,11 +154,17 @@ _JOKED = re.compile(
 )
 
 
+# "I work at Audi, ha, I wish, I work at Seat": said of what stands before.
+_WISHED = re.compile(
+    r"(?<=[,.!–—(])\s*(?:ha(?:ha)?,? |yeah,? right,? |well,? )?(?:i|we) wish\s*(?=[,.!;)–—]\s*(?:i|i'm|i've|we|we're|my)\b)"
+)
+
+
 def states(sentence: str) -> bool:
     """Whether it says how things are, not how they might be or what to do with memories."""
     lowered = sentence.casefold()
     joked = _JOKED.match(lowered)
-    lowered = lowered[joked.end() :] if joked else lowered
+    lowered = _WISHED.sub(" ", lowered[joked.end() :] if joked else lowered)
     return not (
         _hypothetical_opening().match(lowered)
         or _hypothetical_word().search(lowered)
@@ -165,6 +177,9 @@ def _before_the_question(sentence: str) -> str:
         return sentence
     asking = _ASKING.search(sentence)
     declares = _DECLARES.match(sentence) or expression("statements", "own_word").match(sentence)
+    if asking is None:
+        asking = _WONDERING.search(sentence)
+        declares = declares or asking
     if asking is None or not declares:
         return ""
     return sentence[: asking.start()]
@@ -219,10 +234,11 @@ _GOES_ON = re.compile(
 )
 # "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.
 _TOGETHER = re.compile(
-    r"(?:me\s+and\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])", re.I
+    r"(?:me\s+and\s+(?:my\s+|the\s+|our\s+)?[\w'-]+|(?:my|the|our)\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])",
+    re.I,
 )
 _NOW = re.compile(
-    r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
+    r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment|any\s?more)\b"
     r"|\Aback\b",
     re.I,
 )
@@ -232,6 +248,11 @@ _AND_GOES_ON = re.compile(
     re.I,
 )
 _HAD = re.compile(r"(?:had|did|passed|failed|saw|met|lost|won)\b", re.I)
+# Whose it is that is told of: "My sister's done, no longer studying".
+_OF_ANOTHER = re.compile(
+    r"\A\W{0,4}(?:(?:so|and|but|well|oh|sadly),?\s+){0,3}(?:(?i:my|our|his|her|their|the)\s+(?!last\b|final\b|first\b)\w+|(?i:he|she|they|you)\b|"
+    r"(?!I\b|No\b|Yes\b|Last\b|Final\b|Done\b|So\b)[A-Z][a-z]+(?='s\s|\s+(?:is|has|was|got|left|quit|and)\b))",
+)
 # "None of us worked at Nimbus any more"
 _NONE_OF_US = re.compile(
     r"\A(?:none|neither|not (?:a single )?one) of us (?:actually |even |really )?"
@@ -246,7 +267,7 @@ _NOW_A = re.compile(r"(?:now|currently)\s+an?\s", re.I)
 _SUBORDINATE = re.compile(
     r"(?:ever\s+since|since|after|now\s+that|because|as)\s+(?:i|we|my\s+\w+|our\s+\w+|the\s+\w+)\s+"
     r"(?:(?!(?:that|if|whether|why|how|say\w*|said|think\w*|thought|tell\w*|told|claim\w*|wish\w*|hop\w+)\b)"
-    r"[\w'-]+\s+){1,6}?(?=(?:i'm|i've|we're|we've)\s)",
+    r"[\w'-]+\s+){1,9}?(?=(?:i'm|i've|we're|we've|(?:i|we)\s+(?:now\s+|also\s+)?(?:live|work|study|use|own)\s)\b)",
     re.I,
 )
 _ORIGIN = re.compile(
@@ -313,9 +334,9 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         clause = _with_subject(
             clause,
             first=number == 0 or before.rstrip().endswith(":") or introducing,
-            after=(rest, spoken, before),
+            after=(rest, spoken, before, text),
         )
-        if clause and not _is_reported(before):
+        if clause and not _is_reported(before, rest):
             spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
             yield Clause(clause, at)
 
@@ -419,11 +440,15 @@ _AS_SUBJECT = re.compile(
 )
 
 
-def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> str:
-    rest, spoken, before_it = after
+def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str, str]) -> str:
+    rest, spoken, before_it, whole = after
     carried_on = _carried_on(clause, rest, before_it) if spoken else None
     if carried_on:
         return " ".join(carried_on)
+    no_longer = expression("statements", "no_longer").match(clause)
+    if no_longer and before_it and _OF_ANOTHER.match(whole) is None:
+        # "Viva done, no longer studying theology"
+        return f"I'm {clause}"
     before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
@@ -481,13 +506,17 @@ def _shared(clause: str) -> str:
     return "I" if _same_subject().match(clause) else ""
 
 
-def _is_reported(before: str) -> bool:
+def _is_reported(before: str, rest: str) -> bool:
     """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
     words = SPOKEN_WORDS.findall(before.casefold())
     speakers = {"i", "i've", "i'd", "i'll", "we", "you"}
     return bool(
         words and words[-1] in vocabulary().reporting and not speakers.intersection(words)
-    ) or before.rstrip().endswith(QUOTED)
+    ) or (before.rstrip().endswith(QUOTED) and _JOINS.match(rest) is None)
+
+
+# "They wanted 'nature' so we own a tent": the words of whoever quotes.
+_JOINS = re.compile(r"(?:and|but|so|because)\s", re.I)
 
 
 @cache
@@ -548,10 +577,11 @@ def _authority() -> str:
 def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
-        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
+        r"(?:in|at|on|by|for|with|because\s+of|thanks\s+to|due\s+to|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
         r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|eighteen|twenty|thirty|forty|"
         r"nearly|almost|roughly|half|all\s+my|most\s+of|a|some|several|many|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
-        r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my|(?:none|neither|not one) of us)\b)",
+        r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)"
+        r"[\w'-]+){1,6}?\s+(?=(?:i|we|my|(?:none|neither|not one) of us)\b)",
         re.I,
     )

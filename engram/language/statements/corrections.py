@@ -35,6 +35,7 @@ from engram.language.statements.told_before import (
     not_so,
     same_name,
     short_name,
+    stands_in,
 )
 from engram.language.text import split_sentences
 from engram.language.vocabulary import expression
@@ -114,7 +115,7 @@ def corrected(
 
 
 def _doubted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What somebody asks whether they said it, and says otherwise: "Did I put Slovak? I speak X"."""
+    """What somebody asks whether they said it, and says otherwise: "Did I put Slovak? ..."."""
     asked = expression(_TABLE, "doubted").search(masked(text))
     if asked is None:
         return
@@ -122,9 +123,7 @@ def _doubted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement
     sentence = own[0].sentence if own else None
     for one in told if sentence else ():
         otherwise = one.predicate in {o.predicate for o in own}
-        named = one.thing.name and re.search(
-            rf"(?<!\w){re.escape(one.thing.name)}(?!\w)", asked["what"], re.I
-        )
+        named = stands_in(asked["what"], one.thing.name)
         if one.holds and named and otherwise and not any(_same(one, o) for o in own):
             yield not_so(one, own[0].sentence)
 

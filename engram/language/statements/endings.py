@@ -28,6 +28,7 @@ from engram.language.statements.told_before import (
     last_word,
     same_name,
     short_name,
+    stands_in,
 )
 from engram.language.text import is_past, verb_lemma
 from engram.language.vocabulary import expression, word_lines
@@ -135,14 +136,8 @@ def _left_alone(
     said = verb.casefold()
     gone = POSSESSING | {USES} if said == "gone" else ()
     can = [o for o in own if o.predicate in gone or _can_leave(o.predicate, said)]
-    named = [
-        one
-        for one in can
-        if re.search(
-            rf"(?<!\w){re.escape(last_word(one.thing))}(?!\w)", text[: sentence.start], re.I
-        )
-    ]
     spoken = text[: sentence.start], text[sentence.start + len(sentence.text) :]
+    named = [one for one in can if stands_in(spoken[0], last_word(one.thing))]
     # "Sold! The house at number 9": of something else.
     of_it = expression(_TABLE, "left_alone_then").match(spoken[1]) and not spoken[0].strip(" .,!")
     only = [one for one in can if of_it and one in last and len(last) == 1 and not gone]

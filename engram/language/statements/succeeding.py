@@ -10,7 +10,13 @@ from typing import Final
 
 from engram.domain.slots import IS_CALLED, POSSESSING
 from engram.language.statements.clauses import Sentence, sentences
-from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
+from engram.language.statements.objects import (
+    MatchContext,
+    Thing,
+    is_origin,
+    is_place,
+    is_product,
+)
 from engram.language.statements.predicates import RuleStatement, find, is_subject
 from engram.language.statements.reading import everything, holds_one, kind_of_object
 from engram.language.statements.told_before import (
@@ -28,8 +34,9 @@ from engram.language.statements.told_before import (
     last_word,
     same_name,
     short_name,
+    stands_in,
 )
-from engram.language.vocabulary import expression, word_lines
+from engram.language.vocabulary import expression, vocabulary, word_lines
 
 _TABLE = "takes_back"
 
@@ -78,11 +85,12 @@ def instead_now(
         return
     named_so = [one for one in told if one.holds and one.thing.name]
     single = [one for one in named_so if holds_one(one) or is_product(one.thing)]
-    for sentence in sentences(text):
+    said = sentences(text)
+    for number, sentence in enumerate(said):
         yield from _holding_again(sentence, told)
         yield from _holding_there(sentence, told, text)
         yield from _favourite_now(sentence, named_so)
-        yield from _only_value(sentence, named_so)
+        yield from _said_alone(said, number, told)
         now = expression(_TABLE, "now_it").search(sentence.text)
         before = sentence.text[: now.start()].casefold() if now else ""
         meant = [
@@ -90,56 +98,137 @@ def instead_now(
             for one in single
             if re.search(rf"\b{re.escape(one.thing.name.casefold())}\b", before)
         ]
-        only = expression(_TABLE, "only_now").match(sentence.text)
-        if only and len(last) == 1:
-            now, meant = only, [one for one in last if one in single]
         for one in meant[-1:] if now else ():
             spoken = MatchContext("", now.group("new"), sentence.text) if now else None
             things = find(kind_of_object(one.predicate), spoken)[:1] if spoken else []
             # "Better now": alone, only a name that is known says anything.
-            known = (
-                thing
-                for thing in things
-                if is_product(thing)
-                or (one.predicate != USES and (not only or _is_known(one, thing, only)))
-            )
+            known = (thing for thing in things if is_product(thing) or one.predicate != USES)
             yield from (begun(one, thing, sentence) for thing in known)
 
 
-def _only_value(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What is said without its predicate, where it can be of one alone: "It's botany for me now"."""
-    said = expression(_TABLE, "for_me_now").search(sentence.text)
-    if said is None:
+def _said_alone(
+    said: Sequence[Sentence], number: int, told: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What is said without its predicate, and can be of one alone: "Botany for me now", "Vim again".
+
+    Args:
+        said: The sentences of the turn.
+        number: Of the one that is asked.
+        told: What was said of the speaker before, the latest last.
+    """
+    sentence = said[number]
+    alone = expression(_TABLE, "alone").search(sentence.text)
+    near = said[max(0, number - 1) : number + 1]
+    if alone is None:
         return
-    new = next(filter(None, said.groups()))
-    of_each = {one.predicate: one for one in told}
-    fitting = [
-        (one, thing)
-        for one in of_each.values()
-        if (thing := _as_value_of(one, new, sentence)) is not None
-    ]
-    for one, thing in fitting if len(fitting) == 1 else ():
-        yield begun(one, thing, sentence)
-        if not holds_one(one):
-            yield ended(one, sentence)
+    marked = alone.end("new")
+    around = f"{sentence.text[:marked]} {sentence.text[alone.end() :]}"
+    if expression(_TABLE, "for_a_while").search(around):
+        return
+    of_others = any(
+        expression(_TABLE, "of_others").match(one.text)
+        # "They've redeployed me. Orpington Library now."
+        and (one is sentence or expression(_TABLE, "of_me").search(one.text) is None)
+        for one in near
+    )
+    # "My parents cried, so it's law again": whoever cried.
+    found = list(_as_told_before(alone, told)) if alone.group("lead") or not of_others else []
+    found = found or (list(_as_of_kind(alone, told, sentence)) if not of_others else [])
+    one, thing = found[0] if len(found) == 1 else (None, None)
+    if one is None or thing is None:
+        return
+    travels = any(expression(_TABLE, "on_the_way").search(each.text) for each in near)
+    if one.predicate == LIVES_IN and travels:
+        return
+    if one.predicate == WORKS_AS and alone.group("the"):
+        # "The plumber again": who came.
+        return
+    yield begun(one, thing, sentence)
+    latest = _latest(told, one.predicate)
+    if latest is not None and not holds_one(one) and not same_name(latest.thing.name, thing.name):
+        yield ended(latest, sentence)
+
+
+def _latest(told: Sequence[RuleStatement], predicate: str) -> RuleStatement | None:
+    holding = (one for one in reversed(told) if one.predicate == predicate and one.thing.name)
+    return next((one for one in holding if one.holds), None)
+
+
+def _as_told_before(
+    alone: re.Match[str], told: Sequence[RuleStatement]
+) -> Iterator[tuple[RuleStatement, Thing]]:
+    """What was told to be so, and since then to be otherwise."""
+    for predicate in dict.fromkeys(one.predicate for one in told):
+        if predicate not in _SAID_ALONE and not predicate.startswith("favourite "):
+            continue
+        of_it = [one for one in told if one.predicate == predicate]
+        named = [one for one in of_it if same_name(one.thing.name, alone.group("new"))]
+        if named and not (of_it[-1].holds and of_it[-1] in named):
+            yield named[-1], named[-1].thing
+
+
+def _as_of_kind(
+    alone: re.Match[str], told: Sequence[RuleStatement], sentence: Sentence
+) -> Iterator[tuple[RuleStatement, Thing]]:
+    """What can be of one of what was told by what it is, or as the only name that is told."""
+    latest = [_latest(told, one) for one in dict.fromkeys(each.predicate for each in told)]
+    holding = [one for one in latest if one is not None]
+    if alone.group("again"):
+        return
+    known = [(o, t) for o in holding if (t := _as_value_of(o, alone.group("new"), sentence))]
+    yield from known
+    # "Aldi now" may be any word that stands first; after "it's" a capital is that of a name.
+    only = [one for one in holding if one.predicate in {LIVES_IN, WORKS_AT}]
+    several = " " in alone.group("new")
+    if not known and (several or alone.group("lead")) and len(holding) == len(only) == 1:
+        thing = _named_alone(only[0], alone.group("new"), sentence)
+        if thing is not None:
+            yield only[0], thing
+
+
+_SAID_ALONE: Final = frozenset({LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES, IS_CALLED})
+
+
+def _named_alone(one: RuleStatement, new: str, sentence: Sentence) -> Thing | None:
+    if not all(word[:1].isupper() for word in new.split()) or is_origin(new):
+        return None
+    things = find(kind_of_object(one.predicate), MatchContext("", new, sentence.text))
+    thing = things[0] if things else None
+    fits = thing is not None and same_name(thing.name, new) and not is_product(thing)
+    if thing is None or not fits:
+        return None
+    # "It's Dave now": who it is.
+    if one.predicate == LIVES_IN and expression(_TABLE, "of_whom").search(sentence.text):
+        return None
+    return None if one.predicate == WORKS_AT and is_place(thing) else thing
 
 
 def _as_value_of(one: RuleStatement, new: str, sentence: Sentence) -> Thing | None:
     """The value as one of the same kind as was told; None if it may be something else."""
-    kind = "occupation" if one.predicate == WORKS_AS else kind_of_object(one.predicate)
-    things = find(kind, MatchContext("", new, sentence.text))
+    kind = kind_of_object(one.predicate)
+    spoken = MatchContext("", new, sentence.text)
+    things = [Thing(new, new)] if spoken.lower and kind != "work" else find(kind, spoken)
     thing = things[0] if things else None
-    if thing is None or thing.name.casefold() != new.casefold() or same_name(new, one.thing.name):
+    if thing is None or not same_name(thing.name, new) or same_name(new, one.thing.name):
         return None
     known = {
         LIVES_IN: is_place(thing),
-        STUDIES: is_subject(thing) and is_subject(one.thing),
+        STUDIES: _is_studied(thing) and _is_studied(one.thing),
         USES: is_product(thing) and is_product(one.thing),
-        WORKS_AS: True,
-        # "Bexley Library" and "Orpington Library"
-        WORKS_AT: last_word(thing) == last_word(one.thing) and not is_place(thing),
+        WORKS_AS: last_word(thing) in vocabulary().occupations,
+        WORKS_AT: _is_employer_like(thing, one.thing),
     }
     return thing if known.get(one.predicate) else None
+
+
+def _is_studied(thing: Thing) -> bool:
+    return is_subject(thing) or thing.name.casefold() in vocabulary().languages
+
+
+def _is_employer_like(thing: Thing, other: Thing) -> bool:
+    """Whether it is known to employ, or called alike: "Bexley Library" and "Orpington Library"."""
+    alike = last_word(thing) == last_word(other) and " " in thing.name
+    return not is_place(thing) and (alike or thing.name.casefold() in vocabulary().employers)
 
 
 def _holding_there(
@@ -151,21 +240,9 @@ def _holding_there(
     named = [
         one
         for one in told
-        if one.predicate in {WORKS_AT, LIVES_IN}
-        and one.thing.name
-        and re.search(rf"(?<!\w){re.escape(one.thing.name)}(?!\w)", said)
+        if one.predicate in {WORKS_AT, LIVES_IN} and stands_in(said, one.thing.name)
     ]
     yield from (begun(one, one.thing, sentence) for one in named[-1:])
-
-
-def _is_known(one: RuleStatement, thing: Thing, only: re.Match[str]) -> bool:
-    """Whether a value that is said alone can be no other's: "Lisbon now!", "It's Pulp now"."""
-    if one.predicate == WORKS_AS or is_place(thing):
-        return True
-    if only.group("it") is None:
-        return False
-    shared = set(thing.name.split()) & set(one.thing.name.split())
-    return one.predicate.startswith("favourite ") or (one.predicate == IS_CALLED and bool(shared))
 
 
 def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:

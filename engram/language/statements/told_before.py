@@ -38,6 +38,11 @@ def last_word(thing: Thing) -> str:
     return more[-1] if more else thing.name
 
 
+def stands_in(text: str, name: str) -> bool:
+    """Whether the text has the name, however it is written."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I) is not None
+
+
 def begun(one: RuleStatement, thing: Thing, sentence: Sentence) -> RuleStatement:
     """The same of something else, that begins with this sentence."""
     return replace(one, thing=thing, holds=True, begins=True, at=sentence.start, sentence=sentence)
