@@ -52,7 +52,7 @@ from engram.language.periods import starts_told
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
-from engram.language.statements.corrections import claims, corrected, denied
+from engram.language.statements.corrections import claims, corrected, denied, joked
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.endings import left_behind
 from engram.language.statements.in_full import in_full_words
@@ -321,10 +321,10 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     found: list[StatedKnowledge] = []
     heard: list[_HeardTurn] = []
     for one in request.before:
-        heard.append(_out_of_play(_HeardTurn(one), heard))
+        heard.append(_out_of_play(_heard(one, heard), heard))
     by_thing = PromisesByThing([one.object for one in request.promised])
     for said in handing_over(request.turns):
-        turn = _out_of_play(_HeardTurn(said), heard)
+        turn = _out_of_play(_heard(said, heard), heard)
         # What a program says of itself is no memory, whatever it is called.
         if turn.said.role == "user":
             own = turn.own
@@ -334,7 +334,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             here = _promised_here(heard[: len(request.before)], request.promised)
             found += [*ended, *_ended_before(own, named, over, here)]
             found += [] if ended else _giving_in(own)
-            told = _in_full(turn, heard, list(_told(turn, heard[-_HEARD_BEFORE:])))
+            told = _in_full(turn, heard, list(_told(turn)))
             found += _as_first_promised(own, told, [*found, *ended], request.promised)
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
@@ -375,7 +375,8 @@ def _out_of_play(turn: _HeardTurn, before: Sequence[_HeardTurn]) -> _HeardTurn:
     own = text[over[-1].end() :] if over and not again else ""
     if not plays and begins is not None and not own:
         own = text[: begins.start()]
-    return _HeardTurn(turn.said, own_words=own, plays=again or (plays and not over))
+    plays_on = again or (plays and not over)
+    return _HeardTurn(turn.said, turn.before, own_words=own, plays=plays_on)
 
 
 @dataclass(frozen=True)
@@ -384,11 +385,13 @@ class _HeardTurn:
 
     Attributes:
         said: The turn as it was said.
+        before: Those just before it.
         own_words: Of it, what its speaker says as themselves; None for all of it.
         plays: Whether a part is played from then on.
     """
 
     said: TurnView
+    before: tuple[_HeardTurn, ...] = ()
     own_words: str | None = None
     plays: bool = False
 
@@ -405,14 +408,24 @@ class _HeardTurn:
         return everything(self.own.content)
 
     @cached_property
+    def corrected(self) -> tuple[list[RuleStatement], list[Declared], list[Person]]:
+        """The same with what it says of what was told just before it."""
+        return _with_corrections(self, self.before)
+
+    @cached_property
     def claimed(self) -> Sequence[RuleStatement]:
         """What it says of the user, where somebody else says it."""
         return claims(self.said.content)
 
 
-def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
+def _heard(said: TurnView, before: Sequence[_HeardTurn]) -> _HeardTurn:
+    return _HeardTurn(said, tuple(before[-_HEARD_BEFORE:]))
+
+
+def _told(heard: _HeardTurn) -> Iterator[StatedKnowledge]:
     turn = heard.own
-    stated, others, respelt = _with_corrections(heard, before)
+    stated, corrected_ones, respelt = heard.corrected
+    others = list(corrected_ones)
     left = {one.sentence.start for one in stated if one.predicate == "uses" and not one.holds}
     yield from (from_statement(turn, one, left=left) for one in stated)
     mine = {one.sentence.start for one in stated}
@@ -457,9 +470,7 @@ def _in_full(
     for full in in_full_words(turn.content, last.content if last and same else None):
         quotes = _quotes(turn, full.sentence)
         spoken = _HeardTurn(turn.model_copy(update={"content": full.text}))
-        more = [
-            one.model_copy(update={"quotes": quotes}) for one in _told(spoken, ()) if one.predicate
-        ]
+        more = [one.model_copy(update={"quotes": quotes}) for one in _told(spoken) if one.predicate]
         if more:
             # What was made of the words as they stand says less, or something else.
             told = [one for one in told if one.quotes != quotes] + more
@@ -479,7 +490,7 @@ def _with_corrections(
         if one.said.role == "assistant":
             told += one.claimed
         elif one.said.role == "user" and one.said.speaker == turn.speaker:
-            last = one.stated
+            last = one.corrected[0]
             said.append(one.said.content)
             told += last
             mine += last
@@ -500,14 +511,21 @@ def _with_corrections(
         for one in stated
         if one.predicate != IS_CALLED or one.thing.name.casefold() not in elsewhere
     ]
-    known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
+    own += joked(turn.content, mine, last)
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
-    own += came_about(turn.content, said)
+    own += came_about(turn.content, said, mine)
     own += instead_now(turn.content, mine, last)
     own += given_up_for(turn.content, mine)
-    fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
-    return [*stated, *fresh], declaring, respelt
+    known = {_key(one) for one in stated}
+    fresh: dict[tuple[str, str, bool], RuleStatement] = {}
+    for new in own:
+        fresh.setdefault(_key(new), new)
+    return [*stated, *(new for key, new in fresh.items() if key not in known)], declaring, respelt
+
+
+def _key(one: RuleStatement) -> tuple[str, str, bool]:
+    return one.predicate, one.thing.name.casefold(), one.holds
 
 
 def _before_all(one: Declared, stated: Sequence[RuleStatement]) -> bool:
@@ -541,7 +559,7 @@ def _confirmed(asked: TurnView, heard: _HeardTurn) -> Iterator[StatedKnowledge]:
     full = None if heard.stated else in_full(asked.content, answer.content)
     if full is not None:
         told = _HeardTurn(answer.model_copy(update={"content": full}))
-        yield from (_agreed(asked, answer, one) for one in _told(told, ()))
+        yield from (_agreed(asked, answer, one) for one in _told(told))
 
 
 def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[StatedKnowledge]:

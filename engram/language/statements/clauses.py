@@ -156,7 +156,8 @@ _JOKED = re.compile(
 
 # "I work at Audi, ha, I wish, I work at Seat": said of what stands before.
 _WISHED = re.compile(
-    r"(?<=[,.!–—(])\s*(?:ha(?:ha)?,? |yeah,? right,? |well,? )?(?:i|we) wish\s*(?=[,.!;)–—]\s*(?:i|i'm|i've|we|we're|my)\b)"
+    r"(?<=[,.!–—(])\s*(?:ha(?:ha)?,? |yeah,? right,? |well,? )?(?:i|we) wish\s*"
+    r"(?=[,.!;)–—]\s*(?:i|i'm|i've|we|we're|my)\b)"
 )
 
 

@@ -78,6 +78,7 @@ def corrected(
     own = cache(lambda: {bare_name(one.thing.name): one for one in everything(text) if one.holds})
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
     yield from _doubted(text, told)
+    yield from _admitted(text, told) if mistaken else ()
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         if (spelt := spelt_name(sentence.text)) is not None:
@@ -116,7 +117,10 @@ def corrected(
 
 def _doubted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What somebody asks whether they said it, and says otherwise: "Did I put Slovak? ..."."""
-    asked = expression(_TABLE, "doubted").search(masked(text))
+    own_words = masked(text)
+    asked = expression(_TABLE, "doubted").search(own_words) or expression(_TABLE, "not_it").search(
+        own_words
+    )
     if asked is None:
         return
     own = [one for one in everything(text) if one.holds]
@@ -126,6 +130,22 @@ def _doubted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement
         named = stands_in(asked["what"], one.thing.name)
         if one.holds and named and otherwise and not any(_same(one, o) for o in own):
             yield not_so(one, own[0].sentence)
+
+
+def _admitted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What was told last of something of which there can be several, and is told otherwise now."""
+    for new in everything(text):
+        if not new.holds or new.begins or holds_one(new) or new.predicate in _OF_MANY:
+            continue
+        if expression(_TABLE, "as_well").search(new.sentence.text):
+            continue
+        old = next((one for one in reversed(told) if one.predicate == new.predicate), None)
+        if old is not None and old.holds and not same_name(old.thing.name, new.thing.name):
+            yield not_so(old, new.sentence)
+
+
+# Who likes this may like that as well, whatever they got wrong.
+_OF_MANY: Final = frozenset({"likes", "dislikes", "prefers", "promised to", "plans to"})
 
 
 def _same(one: RuleStatement, other: RuleStatement) -> bool:
@@ -264,6 +284,28 @@ def _declared_last(before: Sequence[str]) -> Declared | None:
     return None
 
 
+def joked(
+    text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What the turn right before said in jest, as not so, and again what was so: "April fool!".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it, the latest last.
+        last: Of that, what they said in the turn right before.
+    """
+    if not last or expression(_TABLE, "joked").match(masked(text)) is None:
+        return
+    sentence = next(iter(sentences(text)), Sentence("", 0))
+    before = told[: len(told) - len(last)]
+    for one in last:
+        if one.holds:
+            yield not_so(one, sentence)
+        so = next((o for o in reversed(before) if o.predicate == one.predicate and o.holds), None)
+        if so is not None and (holds_one(one) or same_name(so.thing.name, one.thing.name)):
+            yield replace(so, begins=True, at=sentence.start, sentence=sentence)
+
+
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What was said just before, and the turn says is wrong without naming it.
 
@@ -321,6 +363,7 @@ class _Swap(NamedTuple):
 
 _SWAPS: Final = (
     "not_that", "not_that_but", "greeted", "out_and_in", "gave_way", "in_its_place",
+    "one_for_other",
 )  # fmt: skip
 _WRONG_SWAPS: Final = frozenset({"not_that", "not_that_but"})
 

@@ -46,6 +46,11 @@ _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("closed_down", lambda predicate: predicate == WORKS_AT),
     ("done_at", lambda predicate: predicate == WORKS_AT),
     ("told_off", lambda predicate: predicate == WORKS_AT),
+    ("behind_one", lambda predicate: predicate in {LIVES_IN, WORKS_AT}),
+    ("days_over", lambda predicate: predicate in {LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES}),
+    ("put_away", lambda predicate: predicate in POSSESSING | {USES}),
+    ("given_back", lambda predicate: predicate in POSSESSING),
+    ("none_left", lambda predicate: predicate not in _LIKINGS),
     ("no_allergy", lambda predicate: predicate == ALLERGIC),
     ("none_for_me", lambda predicate: predicate not in _LIKINGS),
     ("gone_without", lambda predicate: predicate in {USES, WORKS_AT, LIVES_IN, STUDIES}),
@@ -74,7 +79,7 @@ def left_behind(
     unnamed = bool(own) and expression(_TABLE, "may_end_unnamed").search(text) is not None
     for sentence in sentences(text) if own or last else ():
         if over := expression(_TABLE, "no_more").match(sentence.text):
-            now = [one for one in last if one.holds and one.thing.name]
+            now = _no_more_of(last, over.group())
             for one in now if len(now) == 1 else ():
                 yield from _moved_on(one, text, sentence, sentence.start + over.end())
                 yield ended(one, sentence)
@@ -96,13 +101,28 @@ def left_behind(
                     yield ended(one, sentence)
 
 
+def _no_more_of(last: Sequence[RuleStatement], said: str) -> list[RuleStatement]:
+    """What "not any more" can be said of; "Coffee at Tesco? Not since Easter": of no liking."""
+    now = [one for one in last if one.holds and one.thing.name]
+    return [one for one in now if "since" not in said or one.predicate not in _LIKINGS]
+
+
+def _is_of_others(wording: str, sentence: Sentence) -> bool:
+    """Whether somebody else did it, or the speaker will be back."""
+    guards = {
+        "behind_one": ("starts_with_others", "comes_back"),
+        **dict.fromkeys(("put_away", "given_back", "told_off"), ("starts_with_others",)),
+    }
+    return any(expression(_TABLE, one).search(sentence.text) for one in guards.get(wording, ()))
+
+
 def _unnamed(
     sentence: Sentence, own: Sequence[RuleStatement], last: Sequence[RuleStatement], text: str
 ) -> Iterator[RuleStatement]:
     """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
     for wording, can_be_meant in _ENDED_BY_NAME:
         said = expression(_TABLE, wording).search(sentence.text)
-        if said:
+        if said and not _is_of_others(wording, sentence):
             what = bare_name(next(filter(None, said.groups())))
             named = (one for one in own if can_be_meant(one.predicate) and is_named(one, what))
             yield from (ended(one, sentence) for one in named)

@@ -55,7 +55,7 @@ _LONGEST_SIGH = 40
 def mended(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
     """Without what was taken back in the same breath, and with what mends marked as such."""
     cues = [cue.start() for cue in expression(_CORRECTIONS, "cue").finditer(plain)]
-    if not cues and expression(_CORRECTIONS, "cue_of_one").search(plain) is None:
+    if len(found) == 1 and not cues:
         return list(found)
     gone: set[int] = set()
     mending: set[int] = set()
@@ -85,7 +85,11 @@ def _is_sighed_over(old: RuleStatement, new: RuleStatement, plain: str) -> bool:
         holds_one(new)
         and not new.begins
         and end <= new.at <= end + _LONGEST_SIGH
-        and expression(_CORRECTIONS, "cue_of_one").search(plain, end, new.at) is not None
+        and (
+            expression(_CORRECTIONS, "cue_of_one").search(plain, end, new.at) is not None
+            # "At Natwest, tsk, Nationwide, I work at Nationwide": whatever the sigh.
+            or (bool(new.thing.name) and new.thing.name in plain[end : new.at])
+        )
         and expression(_CORRECTIONS, "changing").search(new.sentence.text) is None
     )
 

@@ -91,6 +91,7 @@ def instead_now(
         yield from _holding_there(sentence, told, text)
         yield from _favourite_now(sentence, named_so)
         yield from _said_alone(said, number, told)
+        yield from _new_one(sentence, text, told)
         now = expression(_TABLE, "now_it").search(sentence.text)
         before = sentence.text[: now.start()].casefold() if now else ""
         meant = [
@@ -109,7 +110,7 @@ def instead_now(
 def _said_alone(
     said: Sequence[Sentence], number: int, told: Sequence[RuleStatement]
 ) -> Iterator[RuleStatement]:
-    """What is said without its predicate, and can be of one alone: "Botany for me now", "Vim again".
+    """What is said without its predicate, and can be of one alone: "Aldi now", "Vim again".
 
     Args:
         said: The sentences of the turn.
@@ -147,6 +148,21 @@ def _said_alone(
     latest = _latest(told, one.predicate)
     if latest is not None and not holds_one(one) and not same_name(latest.thing.name, thing.name):
         yield ended(latest, sentence)
+
+
+def _new_one(
+    sentence: Sentence, text: str, told: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """Where one works or lives, by what is new of it: "New badge, new car park: Hedlund Timber"."""
+    new = expression(_TABLE, "new_one").search(text, sentence.start)
+    if new is None or new.start() > sentence.start + len(sentence.text):
+        return
+    if expression(_TABLE, "of_others").match(sentence.text):
+        return
+    one = _latest(told, WORKS_AT if new.group("work") else LIVES_IN)
+    thing = _named_alone(one, new.group("new"), sentence) if one else None
+    if one is not None and thing is not None:
+        yield begun(one, thing, sentence)
 
 
 def _latest(told: Sequence[RuleStatement], predicate: str) -> RuleStatement | None:
@@ -190,7 +206,7 @@ _SAID_ALONE: Final = frozenset({LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES, IS_
 
 
 def _named_alone(one: RuleStatement, new: str, sentence: Sentence) -> Thing | None:
-    if not all(word[:1].isupper() for word in new.split()) or is_origin(new):
+    if not (new[:1].isupper() and new[new.rfind(" ") + 1 :][:1].isupper()) or is_origin(new):
         return None
     things = find(kind_of_object(one.predicate), MatchContext("", new, sentence.text))
     thing = things[0] if things else None
@@ -236,7 +252,8 @@ def _holding_there(
 ) -> Iterator[RuleStatement]:
     """What was told before and is so again, by "there": "The Co-op rang, I'm back there"."""
     again = expression(_TABLE, "back_there").search(sentence.text)
-    said = text[: sentence.start + again.start()] if again else ""
+    still = again is not None and " still " in again.group()
+    said = text[: None if still else sentence.start + again.start()] if again else ""
     named = [
         one
         for one in told
@@ -255,16 +272,19 @@ def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterato
             yield begun(last, thing, sentence)
 
 
-def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+def came_about(
+    text: str, before: Sequence[str], told: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
     """What was to come, and has: "I start at Elis on Monday", "first week at Elis done".
 
     Args:
         text: The turn of the user.
         before: What they said before it.
+        told: What they said of themselves in it.
     """
     here = expression(_TABLE, "lives_here").search(text)
     if here is not None:
-        yield from _lives_here(text, before)
+        yield from _lives_here(text, before, told)
     if expression(_TABLE, "came_about").search(text) is None:
         return
     for sentence in sentences(text):
@@ -273,10 +293,10 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
             continue
         name = come.group("what").strip(" .")
         for said in (*before, text[: sentence.start]):
-            for told in expression(_TABLE, "announced").finditer(said):
-                if not same_name(told.group("what"), name):
+            for announced in expression(_TABLE, "announced").finditer(said):
+                if not same_name(announced.group("what"), name):
                     continue
-                works = told.group("works") is not None
+                works = announced.group("works") is not None
                 if works is (come.group("how").lower() != "in"):
                     predicate = WORKS_AT if works else LIVES_IN
                     thing = Thing(name, name)
@@ -286,12 +306,18 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
                     return
 
 
-def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
-    """Where somebody lives who says that it is where they are."""
+def _lives_here(
+    text: str, before: Sequence[str], told: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """Where somebody lives who says that it is where they are, or names where they lived."""
     lives = expression(_TABLE, "lives_here")
     sentence = next((one for one in sentences(text) if lives.search(one.text)), None)
     if sentence is None or everything(text):
         # Said in full already.
+        return
+    there = [one for one in told if one.predicate == LIVES_IN and stands_in(text, one.thing.name)]
+    if len({one.thing.name for one in there}) == 1:
+        yield begun(there[-1], there[-1].thing, sentence)
         return
     for said in (text, *reversed(before[-2:])):
         places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
@@ -385,6 +411,10 @@ def _of_same_kind(one: RuleStatement, new: str, rest: str, *, used: bool) -> Thi
 
 def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What was told before and is so again: "back at Thornton's Garage"."""
+    has = expression(_TABLE, "has_back").search(sentence.text)
+    what = bare_name(has.group("what")) if has else ""
+    of_it = (o for o in told if o.predicate in {LIVES_IN, WORKS_AT} and is_named(o, what))
+    yield from (begun(one, one.thing, sentence) for one in list(of_it)[-1:])
     again = expression(_TABLE, "back_at").search(sentence.text)
     if again:
         what, how = bare_name(again.group("what")), again.group("how").lower()
