@@ -473,8 +473,14 @@ def _in_full(
         more = [one.model_copy(update={"quotes": quotes}) for one in _told(spoken) if one.predicate]
         if more:
             # What was made of the words as they stand says less, or something else.
-            told = [one for one in told if one.quotes != quotes] + more
+            so = {(one.predicate, one.object) for one in more if one.holds}
+            told = [one for one in told if one.quotes != quotes or _ends(one, so)] + more
     return told
+
+
+def _ends(one: StatedKnowledge, so: Container[tuple[str | None, str | None]]) -> bool:
+    """Whether it ends what was told before, which the words in full do not say again."""
+    return one.holds is False and (one.predicate, one.object) not in so
 
 
 def _with_corrections(

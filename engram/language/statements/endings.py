@@ -46,8 +46,11 @@ _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("closed_down", lambda predicate: predicate == WORKS_AT),
     ("done_at", lambda predicate: predicate == WORKS_AT),
     ("told_off", lambda predicate: predicate == WORKS_AT),
-    ("behind_one", lambda predicate: predicate in {LIVES_IN, WORKS_AT}),
+    ("last_deed", lambda predicate: predicate == WORKS_AT),
+    ("plan_off", lambda predicate: predicate == PLANS),
+    ("behind_one", lambda predicate: predicate in {LIVES_IN, WORKS_AT, STUDIES, USES}),
     ("days_over", lambda predicate: predicate in {LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES}),
+    ("stolen", lambda predicate: predicate in POSSESSING),
     ("put_away", lambda predicate: predicate in POSSESSING | {USES}),
     ("given_back", lambda predicate: predicate in POSSESSING),
     ("none_left", lambda predicate: predicate not in _LIKINGS),
@@ -111,7 +114,9 @@ def _is_of_others(wording: str, sentence: Sentence) -> bool:
     """Whether somebody else did it, or the speaker will be back."""
     guards = {
         "behind_one": ("starts_with_others", "comes_back"),
-        **dict.fromkeys(("put_away", "given_back", "told_off"), ("starts_with_others",)),
+        **dict.fromkeys(
+            ("put_away", "given_back", "told_off", "last_deed"), ("starts_with_others",)
+        ),
     }
     return any(expression(_TABLE, one).search(sentence.text) for one in guards.get(wording, ()))
 
@@ -126,6 +131,10 @@ def _unnamed(
             what = bare_name(next(filter(None, said.groups())))
             named = (one for one in own if can_be_meant(one.predicate) and is_named(one, what))
             yield from (ended(one, sentence) for one in named)
+    if expression(_TABLE, "last_day").search(sentence.text):
+        work = [one for one in own if one.predicate == WORKS_AT][-1:]
+        at_it = (one for one in work if one in last or stands_in(text, one.thing.name))
+        yield from (ended(one, sentence) for one in at_it)
     now = {one.predicate: one for one in last if one.holds and one.thing.name}
     several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
     no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)

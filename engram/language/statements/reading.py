@@ -229,7 +229,7 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _RAISED = re.compile(r"\band\s+(?:raised|bred|brought\s+up)\b", re.I)
-_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
+_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?:the\s+)?(?=[A-Z])")
 # "So Farah's my wife now"
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 # What is named where such a wording begins is the last name before it.
@@ -476,6 +476,11 @@ def _stated(
         thing = Thing(thing.phrase[:-2], thing.name[:-2])
     if pattern.kind == "moved_to" and is_product(thing):
         predicate = "uses"
+    elif (
+        predicate == "works at" and pattern.begins and is_product(thing) and _is_no_employer(thing)
+    ):
+        # "Defected to Firefox"
+        predicate = "uses"
     elif predicate == "uses" and pattern.begins and is_subject(thing):
         # "Switched to botany"
         predicate = "studies"
@@ -490,6 +495,10 @@ def _stated(
         at=at,
         sentence=sentence,
     )
+
+
+def _is_no_employer(thing: Thing) -> bool:
+    return thing.name.casefold() not in vocabulary().employers
 
 
 def _besides(

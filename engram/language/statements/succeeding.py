@@ -124,8 +124,7 @@ def _said_alone(
         return
     marked = alone.end("new")
     around = f"{sentence.text[:marked]} {sentence.text[alone.end() :]}"
-    if expression(_TABLE, "for_a_while").search(around):
-        return
+    away = expression(_TABLE, "for_a_while").search(around) is not None
     of_others = any(
         expression(_TABLE, "of_others").match(one.text)
         # "They've redeployed me. Orpington Library now."
@@ -139,7 +138,7 @@ def _said_alone(
     if one is None or thing is None:
         return
     travels = any(expression(_TABLE, "on_the_way").search(each.text) for each in near)
-    if one.predicate == LIVES_IN and travels:
+    if one.predicate in {LIVES_IN, WORKS_AT} and (away or (travels and one.predicate == LIVES_IN)):
         return
     if one.predicate == WORKS_AS and alone.group("the"):
         # "The plumber again": who came.
@@ -225,9 +224,13 @@ def _as_value_of(one: RuleStatement, new: str, sentence: Sentence) -> Thing | No
     spoken = MatchContext("", new, sentence.text)
     things = [Thing(new, new)] if spoken.lower and kind != "work" else find(kind, spoken)
     thing = things[0] if things else None
-    if thing is None or not same_name(thing.name, new) or same_name(new, one.thing.name):
+    whole = thing is not None and (
+        same_name(thing.name, new) or (kind == "work" and new.endswith(f" {thing.name}"))
+    )
+    if thing is None or not whole or same_name(thing.name, one.thing.name):
         return None
     known = {
+        IS_CALLED: bool(set(thing.name.split()) & set(one.thing.name.split())),
         LIVES_IN: is_place(thing),
         STUDIES: _is_studied(thing) and _is_studied(one.thing),
         USES: is_product(thing) and is_product(one.thing),
@@ -244,7 +247,8 @@ def _is_studied(thing: Thing) -> bool:
 def _is_employer_like(thing: Thing, other: Thing) -> bool:
     """Whether it is known to employ, or called alike: "Bexley Library" and "Orpington Library"."""
     alike = last_word(thing) == last_word(other) and " " in thing.name
-    return not is_place(thing) and (alike or thing.name.casefold() in vocabulary().employers)
+    known = vocabulary().employers.union(word_lines(_TABLE, "employs_too"))
+    return not is_place(thing) and (alike or thing.name.casefold() in known)
 
 
 def _holding_there(

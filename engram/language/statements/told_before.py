@@ -57,6 +57,9 @@ def is_named(one: RuleStatement, what: str) -> bool:
     if one.predicate == WORKS_AT and len(what) > _LONG_ENOUGH:
         # "Vesper went bust" is said of Vesper Studios.
         return f"{name} ".startswith(f"{what} ")
+    called = one.thing.own.casefold().partition(" called ")[2]
+    if called and what == called:
+        return True
     return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
 
 
