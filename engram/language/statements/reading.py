@@ -234,6 +234,8 @@ _AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?:the\s+)?(
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 # What is named where such a wording begins is the last name before it.
 _NAMED = frozenset({"name", "named_place", "known_place", "company", "product"})
+# Of a tool it says that it is used.
+_CROSSING = re.compile(r"\b(?:defected|jumped\s+ship|switched|gone\s+over|went\s+over)\b", re.I)
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _OF_ONE = frozenset({"works at", "is married to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
@@ -476,9 +478,7 @@ def _stated(
         thing = Thing(thing.phrase[:-2], thing.name[:-2])
     if pattern.kind == "moved_to" and is_product(thing):
         predicate = "uses"
-    elif (
-        predicate == "works at" and pattern.begins and is_product(thing) and _is_no_employer(thing)
-    ):
+    elif predicate == "works at" and is_product(thing) and _CROSSING.search(said):
         # "Defected to Firefox"
         predicate = "uses"
     elif predicate == "uses" and pattern.begins and is_subject(thing):
@@ -495,10 +495,6 @@ def _stated(
         at=at,
         sentence=sentence,
     )
-
-
-def _is_no_employer(thing: Thing) -> bool:
-    return thing.name.casefold() not in vocabulary().employers
 
 
 def _besides(

@@ -193,12 +193,16 @@ def _as_of_kind(
     known = [(o, t) for o in holding if (t := _as_value_of(o, alone.group("new"), sentence))]
     yield from known
     # "Aldi now" may be any word that stands first; after "it's" a capital is that of a name.
-    only = [one for one in holding if one.predicate in {LIVES_IN, WORKS_AT}]
+    only = [one for one in holding if _is_named_freely(one)]
     several = " " in alone.group("new")
     if not known and (several or alone.group("lead")) and len(holding) == len(only) == 1:
         thing = _named_alone(only[0], alone.group("new"), sentence)
         if thing is not None:
             yield only[0], thing
+
+
+def _is_named_freely(one: RuleStatement) -> bool:
+    return one.predicate in {LIVES_IN, WORKS_AT} or one.predicate.startswith("favourite ")
 
 
 _SAID_ALONE: Final = frozenset({LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES, IS_CALLED})
