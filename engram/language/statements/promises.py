@@ -268,9 +268,8 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     if expression("commitments", "done_all" if len(promises) > 1 else "done_that").search(text):
         return [(number, Resolution.FULFILLED) for number in range(len(promises))]
     found = expression("commitments", "that").match(text)
-    if found and _DONE_WITH_OTHER.match(text, found.end("verb")):
-        return []
-    return _meant_by(found.group("verb").lower(), promises) if found else []
+    other = found and _DONE_WITH_OTHER.match(text, found.end("verb"))
+    return _meant_by(found.group("verb").lower(), promises) if found and not other else []
 
 
 def _of_doing_without(promises: Sequence[str]) -> list[int]:

@@ -138,6 +138,9 @@ def _said_alone(
     if one is None or thing is None:
         return
     travels = any(expression(_TABLE, "on_the_way").search(each.text) for each in near)
+    if one.predicate == LIVES_IN and alone.group("time"):
+        # "Rome this time": where one goes.
+        return
     if one.predicate in {LIVES_IN, WORKS_AT} and (away or (travels and one.predicate == LIVES_IN)):
         return
     if one.predicate == WORKS_AS and alone.group("the"):
@@ -240,8 +243,21 @@ def _as_value_of(one: RuleStatement, new: str, sentence: Sentence) -> Thing | No
         USES: is_product(thing) and is_product(one.thing),
         WORKS_AS: last_word(thing) in vocabulary().occupations,
         WORKS_AT: _is_employer_like(thing, one.thing),
+        _HAS: _are_as_many(thing, one.thing),
     }
     return thing if known.get(one.predicate) else None
+
+
+def _are_as_many(thing: Thing, other: Thing) -> bool:
+    """Whether it is another number of the same: "four hens" of who has three."""
+    counts = [_COUNT.match(one.name) for one in (thing, other)]
+    return all(counts) and last_word(thing) == last_word(other)
+
+
+_HAS: Final = "has"
+_COUNT: Final = re.compile(
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,3}) ", re.I
+)
 
 
 def _is_studied(thing: Thing) -> bool:

@@ -34,8 +34,7 @@ def short_name(one: RuleStatement) -> str:
 
 def last_word(thing: Thing) -> str:
     """The last word of a name, whatever it is."""
-    _, *more = thing.name.casefold().split()
-    return more[-1] if more else thing.name
+    return thing.name.casefold().rpartition(" ")[2]
 
 
 def stands_in(text: str, name: str) -> bool:
@@ -59,6 +58,9 @@ def is_named(one: RuleStatement, what: str) -> bool:
         return f"{name} ".startswith(f"{what} ")
     called = one.thing.own.casefold().partition(" called ")[2]
     if called and what == called:
+        return True
+    if what and what == short_name(one):
+        # "The Panda" is a Fiat Panda.
         return True
     return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
 
