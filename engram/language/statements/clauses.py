@@ -276,7 +276,9 @@ _ORIGIN = re.compile(
 )
 # "... says my horoscope": the words before are somebody else's.
 _SAID_AFTER = re.compile(
-    r"[,;]\s*(?:says?|said|according\s+to|claims?|jokes?|joked)\s+(?!i\b)", re.I
+    r"[,;]\s*(?:says?|said|according\s+to|claims?|jokes?|joked)\s+"
+    r"(?!i\b|(?:the|my)\s+(?:clinic|doctor|doc|gp|allergist|specialist|hospital|lab|tests?|contract)\b)",
+    re.I,
 )
 
 

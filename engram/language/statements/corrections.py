@@ -241,7 +241,10 @@ def _value_meant(
     """
     meant = expression(_TABLE, "meant").search(sentence.text)
     if meant is None and told and told[-1].holds:
-        slipped = expression(_TABLE, "slipped").match(sentence.text)
+        slip = expression(_TABLE, "slipped").match(sentence.text)
+        slipped = slip or (
+            expression(_TABLE, "date_alone").match(sentence.text) if mistaken else None
+        )
         # "Sorry, Bonn" may say anything; "sorry, 5 May 1990" after another day says which.
         if slipped is not None and kind_of_object(told[-1].predicate) == "birth":
             # No other day may have been named since.

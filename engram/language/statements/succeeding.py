@@ -212,7 +212,10 @@ _SAID_ALONE: Final = frozenset({LIVES_IN, WORKS_AT, WORKS_AS, STUDIES, USES, IS_
 
 
 def _named_alone(one: RuleStatement, new: str, sentence: Sentence) -> Thing | None:
-    if not (new[:1].isupper() and new[new.rfind(" ") + 1 :][:1].isupper()) or is_origin(new):
+    named = new[:1].isupper() and new[new.rfind(" ") + 1 :][:1].isupper()
+    # "It's orange now", of a colour.
+    hue = one.predicate.startswith("favourite col") and expression(_TABLE, "colours").fullmatch(new)
+    if not (named or hue) or is_origin(new):
         return None
     things = find(kind_of_object(one.predicate), MatchContext("", new, sentence.text))
     thing = things[0] if things else None
