@@ -90,7 +90,7 @@ def instead_now(
         yield from _holding_again(sentence, told)
         yield from _holding_there(sentence, told, text)
         yield from _favourite_now(sentence, named_so)
-        yield from _said_alone(said, number, told)
+        yield from _said_alone(said, number, told, text)
         yield from _new_one(sentence, text, told)
         now = expression(_TABLE, "now_it").search(sentence.text)
         before = sentence.text[: now.start()].casefold() if now else ""
@@ -108,7 +108,7 @@ def instead_now(
 
 
 def _said_alone(
-    said: Sequence[Sentence], number: int, told: Sequence[RuleStatement]
+    said: Sequence[Sentence], number: int, told: Sequence[RuleStatement], text: str
 ) -> Iterator[RuleStatement]:
     """What is said without its predicate, and can be of one alone: "Aldi now", "Vim again".
 
@@ -116,6 +116,7 @@ def _said_alone(
         said: The sentences of the turn.
         number: Of the one that is asked.
         told: What was said of the speaker before, the latest last.
+        text: The turn.
     """
     sentence = said[number]
     alone = expression(_TABLE, "alone").search(sentence.text)
@@ -125,7 +126,12 @@ def _said_alone(
     marked = alone.end("new")
     around = f"{sentence.text[:marked]} {sentence.text[alone.end() :]}"
     away = expression(_TABLE, "for_a_while").search(around) is not None
+    # "Our supplier? Bosch now": a turn may ask at length, and what it asks stands right before.
+    asked = text[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
     of_others = any(
+        expression(_TABLE, one).search(spoken) is not None
+        for one, spoken in (("of_business", sentence.text), ("asked_what", asked))
+    ) or any(
         expression(_TABLE, "of_others").match(one.text)
         # "They've redeployed me. Orpington Library now."
         and (one is sentence or expression(_TABLE, "of_me").search(one.text) is None)
@@ -418,6 +424,7 @@ def _left_in(text: str, name: str) -> int | None:
     return found.end() if expression(_TABLE, "left_before").search(before) else None
 
 
+_LONGEST_ASKED: Final = 60
 _USING: Final = re.compile(r"\bus(?:e|ing)\b", re.I)
 
 
