@@ -196,6 +196,7 @@ def _statement(
         object=stated.object if attested else None,
         holds=stated.holds or not attested,
         begins=stated.begins and attested,
+        alongside=stated.alongside and attested,
         ended=stated.ended if attested else None,
         entities=tuple(stated.entities),
         tags=tags,
@@ -347,6 +348,7 @@ For each thing that the turns plainly state, give one statement:
 - ended: only where a promise (promised to) no longer holds: fulfilled if it was kept, expired if
   it was called off or came to nothing.
 - begins: true if they say that it began (moved to, switched to, joined).
+- alongside: true if they say that it holds beside what held before ("I also work as a postman").
 - happened_at: only where they say when it happened or began: that moment, resolved against the
   turn's own "said_at".
 - category: fact, preference, correction, entity, decision, relationship, principle, commitment,

@@ -316,6 +316,10 @@ class StatedKnowledge(_AnswerPart):
         default=True, description="False if the turns say that this is no longer, or not, so."
     )
     begins: bool = Field(default=False, description="True if the turns say that it began then.")
+    alongside: bool = Field(
+        default=False,
+        description="True if the turns say that it holds beside what held before: a second job.",
+    )
     ended: Resolution | None = Field(
         default=None,
         description="For a promise that no longer holds: whether it was kept (fulfilled) "

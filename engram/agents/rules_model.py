@@ -57,7 +57,7 @@ from engram.language.statements.declared import SPEAKER, Declared, declared, is_
 from engram.language.statements.endings import left_behind
 from engram.language.statements.in_full import in_full_words
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
-from engram.language.statements.predicates import RuleStatement
+from engram.language.statements.predicates import RuleStatement, holds_alongside
 from engram.language.statements.promises import (
     Ended,
     PromisesByThing,
@@ -144,6 +144,7 @@ def from_statement(
         object=in_third_person(thing.own) or None,
         holds=stated.holds,
         begins=stated.begins,
+        alongside=holds_alongside(stated, turn.content),
         entities=[*([of] if of else []), *entities][:_MOST_ENTITIES],
         happened_at=_start(stated.sentence.text, turn) if changes else None,
         confidence=_AS_IT_STANDS if stated.loose or of else _PLAINLY_SAID,

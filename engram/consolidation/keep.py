@@ -90,6 +90,7 @@ class Circumstances:
             event_by=statement.event_by,
             known_at=max(times),
             begins=statement.begins,
+            alongside=statement.alongside,
             episode_ids=tuple(episode.id for episode in sources),
             session_id=latest.session_id,
             sequence=latest.sequence,

@@ -415,6 +415,9 @@ def _gives_way(earlier: Slot, new: TimelineEntry, breath: _Breath) -> bool:
         return not ends_something(earlier) and _names(later, earlier)
     if ends_something(earlier):
         return _names(earlier, later)
+    if new.telling.alongside:
+        # A second job takes the place of none.
+        return False
     # Two values stated in one breath ("in Lisbon and in Porto") do not contradict.
     together = any(_key(e, new, earlier) in breath for e in new.telling.episode_ids)
     return not same_value(earlier, later) and not together

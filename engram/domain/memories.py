@@ -295,6 +295,7 @@ class Telling(StoredValue):
             April. None likewise.
         known_at: Timestamp of the latest turn that says so.
         begins: Whether it says that it began then, not just that it held.
+        alongside: Whether it says that it holds beside what held before: "I also work at ...".
         episode_ids: The turns that say so.
         session_id: The conversation; within one, ``sequence`` orders what has one timestamp.
         sequence: Of the latest turn, within its session.
@@ -305,6 +306,7 @@ class Telling(StoredValue):
     event_by: Moment | None = None
     known_at: Moment
     begins: bool = False
+    alongside: bool = False
     episode_ids: tuple[str, ...] = Field(min_length=1)
     session_id: str | None = None
     sequence: int = 0

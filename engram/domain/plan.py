@@ -39,6 +39,7 @@ class Statement(StoredValue):
         subject: Whom or what it is about; with ``predicate`` and ``object`` its slot.
         holds: False if the statement is that this is no longer (or not) so.
         begins: Whether it says that this began then (moved, switched, joined).
+        alongside: Whether it says that this holds beside what held before: a second job.
         ended: How a promise ended, where it says that one no longer holds.
         tags: Topics.
         evidence: The words of its episodes that say so; none where it was inferred.
@@ -57,6 +58,7 @@ class Statement(StoredValue):
     object: str | None = None
     holds: bool = True
     begins: bool = False
+    alongside: bool = False
     ended: Resolution | None = None
     entities: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

@@ -56,8 +56,8 @@ _LEDGERS_KEPT: Final = 1_000
 # these tables comes after 1,792; until then nobody waits for a flush that is under way.
 _UNFLUSHED_AT_MOST: Final = 1_700
 _NEXT_TABLES: Final = 1_792
-# Seconds between two types that are flushed: each holds the interpreter lock for some 30 ms, and five
-# in a row for longer than anybody should wait for an answer.
+# Seconds between two types that are flushed: each holds the interpreter lock for some 30 ms, and
+# five in a row for longer than anybody should wait for an answer.
 _BREATH: Final = 0.02
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})

@@ -81,8 +81,9 @@ async def test_consolidation_keeps_up(
     with capsys.disabled():
         print(  # noqa: T201 - the figures are the point
             f"\nconsolidation: {TURNS / seconds:.0f} turns/s, {report.stored} memories stored, "
-            f"{1e3 * work / TURNS:.1f} ms of the processor a turn, {work / TURNS / floor:.1f} times "
-            f"the {1e3 * floor:.2f} ms of reading them and embedding what they state"
+            f"{1e3 * work / TURNS:.1f} ms of the processor a turn, "
+            f"{work / TURNS / floor:.1f} times the {1e3 * floor:.2f} ms of reading them and "
+            "embedding what they state"
         )
     assert report.episodes == TURNS
     assert report.failures == ()

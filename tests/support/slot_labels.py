@@ -184,6 +184,7 @@ def _statement(stated: StatedKnowledge, episodes: dict[str, Episode]) -> Stateme
         object=stated.object,
         holds=stated.holds,
         begins=stated.begins,
+        alongside=stated.alongside,
         ended=stated.ended,
         entities=tuple(stated.entities),
         event_at=stated.happened_at,

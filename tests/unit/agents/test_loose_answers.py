@@ -273,3 +273,12 @@ async def test_words_that_stand_in_one_turn_alone_say_which_was_meant(
     (read,) = (await ExtractionAgent(model).extract(turns)).statements
     assert read.episode_ids == tuple(turns[n - 1].id for n in meant)
     assert (read.predicate == "lives in") is (meant == [2])
+
+
+@pytest.mark.parametrize("where", ["Lisbon", "Oslo"])
+async def test_what_a_model_says_to_hold_alongside_needs_the_words_of_the_turn(where: str) -> None:
+    """A second home stands beside the first where its words are there, and only then."""
+    words = "I live in Lisbon as well."
+    one = statement("e1", **HOME | {"object": where, "alongside": True})
+    output, _ = await _read_of(words, {"reasoning": "", "statements": [one]})
+    assert [one.alongside for one in output.statements] == [where in words]

@@ -20,6 +20,7 @@ def told(
     *,
     predicate: str = LIVES,
     begins: bool = False,
+    alongside: bool = False,
     session: str | None = "s1",
     sequence: int = 0,
     turn: str = "",
@@ -35,6 +36,7 @@ def told(
             event_by=None if lasts is None else on(0) + timedelta(days=event + lasts),
             known_at=said,
             begins=begins,
+            alongside=alongside,
             episode_ids=(turn or f"{session} {said} {sequence}",),
             session_id=session,
             sequence=sequence,
@@ -753,3 +755,21 @@ def test_a_longer_timeline_costs_in_proportion(monkeypatch: pytest.MonkeyPatch) 
         stretches([told(f"city {day}", day, begins=True) for day in range(days)])
         counts.append(len(compared))
     assert counts[1] <= 4.2 * counts[0]
+
+
+# --- values that are told to hold beside each other
+
+
+def test_what_is_told_to_hold_alongside_ends_nothing() -> None:
+    """A second job and a third; being told again, either way, changes nothing."""
+    second, third = told("b", 2, alongside=True), told("c", 3, alongside=True)
+    assert order(told("a", 1), second, third) == ["a", "b", "c"]
+    assert order(told("a", 1), second, told("a", 4), told("b", 5)) == ["a", "b"]
+
+
+def test_what_holds_alongside_ends_by_its_name_and_by_what_comes_in_place_of_all() -> None:
+    """Leaving one leaves the other; what is plainly told next takes the place of both."""
+    second = told("b", 2, alongside=True)
+    assert order(told("a", 1), second, ended("b", 3)) == ["a", "b > b", "b"]
+    assert order(told("a", 1), second, ended("a", 3)) == ["a > a", "b", "a"]
+    assert order(told("a", 1), second, told("c", 3)) == ["a > c", "b > c", "c"]
