@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from itertools import combinations
 from typing import Any, Final
 
 import structlog
@@ -28,36 +30,50 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from engram.agents.requests import (
+    MAX_DECISIONS,
+    MAX_PROPOSED_LINKS,
     MAX_STATEMENTS,
+    Decision,
     ExtractionAnswer,
     ExtractionRequest,
     LinkingAnswer,
     LinkingRequest,
+    LinkProposal,
+    MemoryView,
     PromiseView,
     StatedKnowledge,
     TurnView,
     as_prompt,
     read_prompt,
 )
-from engram.agents.rule_links import link
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
+from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
 from engram.domain.identity import normalise
-from engram.domain.memories import Category, Resolution
-from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, role_slot
+from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
+from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
 from engram.giving_way import handing_over
 from engram.language.periods import starts_told
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
-from engram.language.statements.corrections import claims, corrected, denied, joked
+from engram.language.statements.corrections import (
+    by_what_was_told,
+    came_about,
+    claims,
+    corrected,
+    denied,
+    given_up_for,
+    instead_now,
+    left_behind,
+    works_now,
+)
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
-from engram.language.statements.endings import left_behind
 from engram.language.statements.in_full import in_full_words
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
-from engram.language.statements.predicates import RuleStatement, holds_alongside
+from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import (
     Ended,
     PromisesByThing,
@@ -68,14 +84,7 @@ from engram.language.statements.promises import (
     kept,
     names_what,
 )
-from engram.language.statements.reading import everything
-from engram.language.statements.succeeding import (
-    by_what_was_told,
-    came_about,
-    given_up_for,
-    instead_now,
-    works_now,
-)
+from engram.language.statements.reading import everything, holds_alongside
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression
 from engram.language.vocabulary import words as words_of
@@ -322,20 +331,19 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
     found: list[StatedKnowledge] = []
     heard: list[_HeardTurn] = []
     for one in request.before:
-        heard.append(_out_of_play(_heard(one, heard), heard))
+        heard.append(_out_of_play(_HeardTurn(one), heard))
     by_thing = PromisesByThing([one.object for one in request.promised])
     for said in handing_over(request.turns):
-        turn = _out_of_play(_heard(said, heard), heard)
+        turn = _out_of_play(_HeardTurn(said), heard)
         # What a program says of itself is no memory, whatever it is called.
         if turn.said.role == "user":
             own = turn.own
             ended = _ended_promises(own, found)
             over = {one.object for one in (*found, *ended) if one.ended}
             named = [request.promised[number] for number in by_thing.named_in(own.content)]
-            here = _promised_here(heard[: len(request.before)], request.promised)
-            found += [*ended, *_ended_before(own, named, over, here)]
+            found += [*ended, *_ended_before(own, named, over)]
             found += [] if ended else _giving_in(own)
-            told = _in_full(turn, heard, list(_told(turn)))
+            told = _in_full(turn, heard, list(_told(turn, heard[-_HEARD_BEFORE:])))
             found += _as_first_promised(own, told, [*found, *ended], request.promised)
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
@@ -376,8 +384,7 @@ def _out_of_play(turn: _HeardTurn, before: Sequence[_HeardTurn]) -> _HeardTurn:
     own = text[over[-1].end() :] if over and not again else ""
     if not plays and begins is not None and not own:
         own = text[: begins.start()]
-    plays_on = again or (plays and not over)
-    return _HeardTurn(turn.said, turn.before, own_words=own, plays=plays_on)
+    return _HeardTurn(turn.said, own_words=own, plays=again or (plays and not over))
 
 
 @dataclass(frozen=True)
@@ -386,13 +393,11 @@ class _HeardTurn:
 
     Attributes:
         said: The turn as it was said.
-        before: Those just before it.
         own_words: Of it, what its speaker says as themselves; None for all of it.
         plays: Whether a part is played from then on.
     """
 
     said: TurnView
-    before: tuple[_HeardTurn, ...] = ()
     own_words: str | None = None
     plays: bool = False
 
@@ -409,24 +414,14 @@ class _HeardTurn:
         return everything(self.own.content)
 
     @cached_property
-    def corrected(self) -> tuple[list[RuleStatement], list[Declared], list[Person]]:
-        """The same with what it says of what was told just before it."""
-        return _with_corrections(self, self.before)
-
-    @cached_property
     def claimed(self) -> Sequence[RuleStatement]:
         """What it says of the user, where somebody else says it."""
         return claims(self.said.content)
 
 
-def _heard(said: TurnView, before: Sequence[_HeardTurn]) -> _HeardTurn:
-    return _HeardTurn(said, tuple(before[-_HEARD_BEFORE:]))
-
-
-def _told(heard: _HeardTurn) -> Iterator[StatedKnowledge]:
+def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     turn = heard.own
-    stated, corrected_ones, respelt = heard.corrected
-    others = list(corrected_ones)
+    stated, others, respelt = _with_corrections(heard, before)
     left = {one.sentence.start for one in stated if one.predicate == "uses" and not one.holds}
     yield from (from_statement(turn, one, left=left) for one in stated)
     mine = {one.sentence.start for one in stated}
@@ -471,17 +466,13 @@ def _in_full(
     for full in in_full_words(turn.content, last.content if last and same else None):
         quotes = _quotes(turn, full.sentence)
         spoken = _HeardTurn(turn.model_copy(update={"content": full.text}))
-        more = [one.model_copy(update={"quotes": quotes}) for one in _told(spoken) if one.predicate]
+        more = [
+            one.model_copy(update={"quotes": quotes}) for one in _told(spoken, ()) if one.predicate
+        ]
         if more:
             # What was made of the words as they stand says less, or something else.
-            so = {(one.predicate, one.object) for one in more if one.holds}
-            told = [one for one in told if one.quotes != quotes or _ends(one, so)] + more
+            told = [one for one in told if one.quotes != quotes] + more
     return told
-
-
-def _ends(one: StatedKnowledge, so: Container[tuple[str | None, str | None]]) -> bool:
-    """Whether it ends what was told before, which the words in full do not say again."""
-    return one.holds is False and (one.predicate, one.object) not in so
 
 
 def _with_corrections(
@@ -497,7 +488,7 @@ def _with_corrections(
         if one.said.role == "assistant":
             told += one.claimed
         elif one.said.role == "user" and one.said.speaker == turn.speaker:
-            last = one.corrected[0]
+            last = one.stated
             said.append(one.said.content)
             told += last
             mine += last
@@ -518,21 +509,14 @@ def _with_corrections(
         for one in stated
         if one.predicate != IS_CALLED or one.thing.name.casefold() not in elsewhere
     ]
-    own += joked(turn.content, mine, last)
+    known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
-    own += came_about(turn.content, said, mine)
+    own += came_about(turn.content, said)
     own += instead_now(turn.content, mine, last)
     own += given_up_for(turn.content, mine)
-    known = {_key(one) for one in stated}
-    fresh: dict[tuple[str, str, bool], RuleStatement] = {}
-    for new in own:
-        fresh.setdefault(_key(new), new)
-    return [*stated, *(new for key, new in fresh.items() if key not in known)], declaring, respelt
-
-
-def _key(one: RuleStatement) -> tuple[str, str, bool]:
-    return one.predicate, one.thing.name.casefold(), one.holds
+    fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
+    return [*stated, *fresh], declaring, respelt
 
 
 def _before_all(one: Declared, stated: Sequence[RuleStatement]) -> bool:
@@ -566,7 +550,7 @@ def _confirmed(asked: TurnView, heard: _HeardTurn) -> Iterator[StatedKnowledge]:
     full = None if heard.stated else in_full(asked.content, answer.content)
     if full is not None:
         told = _HeardTurn(answer.model_copy(update={"content": full}))
-        yield from (_agreed(asked, answer, one) for one in _told(told))
+        yield from (_agreed(asked, answer, one) for one in _told(told, ()))
 
 
 def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[StatedKnowledge]:
@@ -590,44 +574,18 @@ def _ended_promises(turn: TurnView, before: Sequence[StatedKnowledge]) -> list[S
     return _kept(turn)
 
 
-def _promised_here(
-    heard: Sequence[_HeardTurn], promised: Sequence[PromiseView]
-) -> list[tuple[PromiseView, str]]:
-    """What is still promised of what the turns just before promise, with the words they use."""
-    said = {
-        normalise(in_third_person(one.thing.own)): one.sentence.text
-        for turn in heard
-        if turn.said.role == "user"
-        for one in turn.stated
-        if one.predicate == PROMISED and one.holds
-    }
-    found = ((one, said.get(normalise(one.object))) for one in promised if said)
-    return [(one, words) for one, words in found if words is not None]
-
-
 def _ended_before(
-    turn: TurnView,
-    promised: Sequence[PromiseView],
-    over: Container[str | None],
-    here: Sequence[tuple[PromiseView, str]],
+    turn: TurnView, promised: Sequence[PromiseView], over: Container[str | None]
 ) -> list[StatedKnowledge]:
-    """What a turn ends of the promises of other conversations, where it names what was promised.
-
-    Of those that the turns just before make, it need not: "Fixed it!".
-    """
+    """What a turn ends of the promises of other conversations, where it names what was promised."""
     whose = normalise(turn.speaker or "user")
-    found: dict[str, Ended] = {}
-    for made, named in ((here, False), ([(one, one.object) for one in promised], True)):
-        own = [
-            (one.object, words)
-            for one, words in made
-            if one.subject == whose and one.said_at < turn.said_at and one.object not in over
-        ]
-        what = [one for one, _ in own]
-        for end in ends(turn.content, what, [words for _, words in own]) if own else ():
-            if not named or names_what(end.sentence.text, what[end.promise]):
-                found.setdefault(what[end.promise], end)
-    return [from_end(turn, _as_promised(turn, what), end) for what, end in found.items()]
+    made = [one for one in promised if one.subject == whose and one.said_at < turn.said_at]
+    made = [one for one in made if one.object not in over]
+    found: dict[int, Ended] = {}
+    for end in ends(turn.content, [one.object for one in made]) if made else ():
+        if names_what(end.sentence.text, made[end.promise].object):
+            found.setdefault(end.promise, end)
+    return [from_end(turn, _as_promised(turn, made[n].object), end) for n, end in found.items()]
 
 
 def _giving_in(turn: TurnView) -> Iterator[StatedKnowledge]:
@@ -703,6 +661,89 @@ def _as_promised(turn: TurnView, what: str) -> StatedKnowledge:
 def _kept(turn: TurnView) -> list[StatedKnowledge]:
     """What was done "as promised", whichever turn promised it."""
     return [from_kept(turn, what, where) for what, where in kept(turn.content)]
+
+
+# --- links by rule: memories that name the same person, place or thing; and that say the same
+
+_ENTITY_CONFIDENCE = 0.9
+_SAME_CONFIDENCE = 0.9
+# What everything names (one's employer, one's city) links nothing in particular.
+_MOST_NAMING_IT = 12
+
+
+def link(request: LinkingRequest) -> LinkingAnswer:
+    """Pairs of memories that share an entity or the object of their slots, and paraphrases.
+
+    Prunes nothing.
+    """
+    naming: dict[str, list[MemoryView]] = defaultdict(list)
+    for memory in request.memories:
+        for name in _named_things(memory):
+            naming[name].append(memory)
+    found: dict[tuple[str, str], LinkProposal] = {}
+    for name, memories in naming.items():
+        if len(memories) > _MOST_NAMING_IT:
+            continue
+        for first, second in combinations(memories, 2):
+            if not (first.fresh or second.fresh) or _tell_the_same(first, second):
+                continue
+            found.setdefault(
+                (first.alias, second.alias),
+                LinkProposal(
+                    source=first.alias,
+                    target=second.alias,
+                    kind=LinkKind.ENTITY,
+                    confidence=_ENTITY_CONFIDENCE,
+                    why=f"both name {name}"[:300],
+                ),
+            )
+    links = list(found.values())[:MAX_PROPOSED_LINKS]
+    same = _paraphrases(request.memories)
+    return LinkingAnswer(
+        reasoning=f"{len(links)} pairs name the same person, place or thing; "
+        f"{len(same)} say the same in other forms of the words.",
+        links=links,
+        decisions=same,
+        confidence=_ENTITY_CONFIDENCE if links else 1.0,
+    )
+
+
+def _paraphrases(memories: Sequence[MemoryView]) -> list[Decision]:
+    """Notes that say the same in other forms of the same words, the older one first.
+
+    No more than one answer may retire: with more, none would be believed.
+    """
+    first: dict[tuple[str, ...], MemoryView] = {}
+    found: list[Decision] = []
+    for memory in sorted(memories, key=lambda one: (one.known_at, one.alias)):
+        if memory.kind is not MemoryKind.NOTE:
+            continue
+        older = first.setdefault(word_stems(memory.content), memory)
+        if older is memory or _tell_the_same(older, memory):
+            continue
+        found.append(
+            Decision(
+                newer=memory.alias,
+                older=older.alias,
+                relation=Relation.SAME,
+                confidence=_SAME_CONFIDENCE,
+                why="the same words in other forms",
+            )
+        )
+    return found[: min(most_retired(len(memories)), MAX_DECISIONS)]
+
+
+def _named_things(memory: MemoryView) -> list[str]:
+    """What it names, normalised, each once, in order; the subject counts unless it is the user."""
+    names = dict.fromkeys(normalise(entity) for entity in memory.entities)
+    if memory.slot is not None:
+        names[memory.slot.object] = None
+        names.pop(memory.slot.subject, None)
+    return [name for name in names if len(name) > 1 and name != USER]
+
+
+def _tell_the_same(first: MemoryView, second: MemoryView) -> bool:
+    return first.content == second.content
 
 
 # --- the rules as a Pydantic AI model, so that the path is the same with and without an LLM

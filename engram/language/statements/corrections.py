@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from engram.domain.slots import kind_of_value
+from engram.domain.slots import IS_CALLED, POSSESSING, is_functional, kind_of_value, slot_of
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
@@ -24,26 +24,46 @@ from engram.language.statements.declared import (
     is_role_of_things,
 )
 from engram.language.statements.notes import Person, people
-from engram.language.statements.objects import MatchContext, Thing, is_product
-from engram.language.statements.predicates import RuleStatement, find
-from engram.language.statements.reading import everything, holds_one, kind_of_object
+from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
+from engram.language.statements.predicates import RuleStatement, find, is_subject
+from engram.language.statements.promises import ends
+from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.slips import sounds_like, spelt_name
-from engram.language.statements.told_before import (
-    USES,
-    bare_name,
-    ended,
-    not_so,
-    same_name,
-    short_name,
-    stands_in,
-)
-from engram.language.text import split_sentences
-from engram.language.vocabulary import expression
+from engram.language.text import is_past, split_sentences, verb_lemma
+from engram.language.vocabulary import expression, word_lines
 
 _TABLE = "takes_back"
+# What is taken back was said just before; a long turn of an assistant says much in general.
 _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
+_SHORTEST_NAME = 2
+_LONG_ENOUGH = 3
+_USES = "uses"
+_PLANS = "plans to"
+_WORKS_AT = "works at"
+_WORKS_AS = "works as"
+_LIVES_IN = "lives in"
+_MARRIED = "is married to"
+_ALLERGIC = "is allergic to"
+_FROM_BIRTH = frozenset({"is from", "was born in", "was born on"})
+_STUDIES = "studies"
+_SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT}
+# Who does without something may like it all the same.
+_LIKINGS = frozenset({"likes", "dislikes", "prefers"})
+_HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
 _A_DAY = re.compile(r"\d|day\b", re.I)
+# Wordings that name what is over, each with the predicates of which it can be.
+_ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    ("gone_now", lambda predicate: predicate in POSSESSING),
+    ("tool_gone", lambda predicate: predicate == _USES),
+    ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
+    ("closed_down", lambda predicate: predicate == _WORKS_AT),
+    ("done_at", lambda predicate: predicate == _WORKS_AT),
+    ("no_allergy", lambda predicate: predicate == _ALLERGIC),
+    ("none_for_me", lambda predicate: predicate not in _LIKINGS),
+    ("gone_without", lambda predicate: predicate in {_USES, _WORKS_AT, _LIVES_IN, _STUDIES}),
+    ("not_for_me", lambda predicate: predicate in {_USES, _WORKS_AT, _WORKS_AS, _STUDIES}),
+)
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -72,20 +92,18 @@ def corrected(
         before: The turns in which something else may have been said, the latest last.
     """
     # Each read once, however many sentences correct something.
-    of_user = {bare_name(one.thing.name): one for one in told}
+    of_user = {_bare(one.thing.name): one for one in told}
     elsewhere = cache(partial(_by_value, before))
     last_declared = cache(partial(_declared_last, before))
-    own = cache(lambda: {bare_name(one.thing.name): one for one in everything(text) if one.holds})
+    own = cache(lambda: {_bare(one.thing.name): one for one in everything(text) if one.holds})
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
-    yield from _doubted(text, told)
-    yield from _admitted(text, told) if mistaken else ()
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         if (spelt := spelt_name(sentence.text)) is not None:
             yield from _respelt(sentence, spelt, told, before)
             continue
         out = expression(_TABLE, "is_out").match(sentence.text)
-        chosen = elsewhere().get(bare_name(out.group("what"))) if out else None
+        chosen = elsewhere().get(_bare(out.group("what"))) if out else None
         if chosen is not None and _is_chosen(chosen):
             yield _given_up(chosen, sentence)
             continue
@@ -102,7 +120,7 @@ def corrected(
             continue
         swap = _swap(sentence)
         if swap is not None:
-            meant_one = of_user.get(bare_name(swap.old)) or _by_last_word(swap.old, told)
+            meant_one = of_user.get(_bare(swap.old)) or _by_last_word(swap.old, told)
             yield from _swapped(swap, meant_one, elsewhere)
         elif meant := _value_meant(
             sentence, told, " ".join((*before[-1:], text[: sentence.start])), mistaken=mistaken
@@ -113,43 +131,6 @@ def corrected(
                 yield from _meant_of(sentence, new, last)
             elif (wrong := _can_be(new, told)) is not None:
                 yield from _meant_by(sentence, new, wrong, own())
-
-
-def _doubted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What somebody asks whether they said it, and says otherwise: "Did I put Slovak? ..."."""
-    own_words = masked(text)
-    asked = expression(_TABLE, "doubted").search(own_words) or expression(_TABLE, "not_it").search(
-        own_words
-    )
-    if asked is None:
-        return
-    own = [one for one in everything(text) if one.holds]
-    sentence = own[0].sentence if own else None
-    for one in told if sentence else ():
-        otherwise = one.predicate in {o.predicate for o in own}
-        named = stands_in(asked["what"], one.thing.name)
-        if one.holds and named and otherwise and not any(_same(one, o) for o in own):
-            yield not_so(one, own[0].sentence)
-
-
-def _admitted(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What was told last of something of which there can be several, and is told otherwise now."""
-    for new in everything(text):
-        if not new.holds or new.begins or holds_one(new) or new.predicate in _OF_MANY:
-            continue
-        if expression(_TABLE, "as_well").search(new.sentence.text):
-            continue
-        old = next((one for one in reversed(told) if one.predicate == new.predicate), None)
-        if old is not None and old.holds and not same_name(old.thing.name, new.thing.name):
-            yield not_so(old, new.sentence)
-
-
-# Who likes this may like that as well, whatever they got wrong.
-_OF_MANY: Final = frozenset({"likes", "dislikes", "prefers", "promised to", "plans to"})
-
-
-def _same(one: RuleStatement, other: RuleStatement) -> bool:
-    return one.predicate == other.predicate and same_name(one.thing.name, other.thing.name)
 
 
 _ANY_ROLE_LEFT: Final = re.compile(
@@ -179,21 +160,28 @@ def _role_given_up(
         if now and re.search(rf"\b{re.escape(one.value.casefold())}(?!\w)", said):
             yield replace(_now(one, now.group("new"), sentence), begins=True)
             return
-    what = bare_name(left.group("what")) if left else ""
+    what = _bare(left.group("what")) if left else ""
     for one in roles if left else ():
-        if f"{bare_name(one.value)} ".startswith(f"{what} "):
+        if f"{_bare(one.value)} ".startswith(f"{what} "):
             yield _given_up(one, sentence)
 
 
 def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
     """What was told by a longer name: "the Zoe" of who drives a Renault Zoe."""
-    bare = bare_name(name)
+    bare = _bare(name)
     found = [
-        one
-        for one in told
-        if one.holds and one.thing.name[:1].isupper() and bare == short_name(one)
+        one for one in told if one.holds and one.thing.name[:1].isupper() and bare == _short(one)
     ]
     return found[-1] if bare and found else None
+
+
+def _short(one: RuleStatement) -> str:
+    """The last word of the name of a thing, of several: "zoe" of "Renault Zoe"."""
+    if one.predicate not in POSSESSING | {_USES}:
+        return ""
+    _, *more = one.thing.name.split() or [""]
+    last = more[-1] if more else ""
+    return last.casefold() if last[:1].isupper() and len(last) > _SHORTEST_NAME else ""
 
 
 def _is_chosen(one: Declared) -> bool:
@@ -213,7 +201,7 @@ def _respelt(
                 one, thing=Thing(spelt, spelt), begins=False, corrects=True, at=sentence.start,
                 sentence=sentence,
             )  # fmt: skip
-            yield not_so(one, sentence)
+            yield _not_so(one, sentence)
             return
     for turn in reversed(before):
         for person in people(turn):
@@ -241,10 +229,7 @@ def _value_meant(
     """
     meant = expression(_TABLE, "meant").search(sentence.text)
     if meant is None and told and told[-1].holds:
-        slip = expression(_TABLE, "slipped").match(sentence.text)
-        slipped = slip or (
-            expression(_TABLE, "date_alone").match(sentence.text) if mistaken else None
-        )
+        slipped = expression(_TABLE, "slipped").match(sentence.text)
         # "Sorry, Bonn" may say anything; "sorry, 5 May 1990" after another day says which.
         if slipped is not None and kind_of_object(told[-1].predicate) == "birth":
             # No other day may have been named since.
@@ -258,7 +243,7 @@ def _value_meant(
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:
     """What is said to hold of anybody and anything, by its value; the latest of each."""
     return {
-        bare_name(one.value): one
+        _bare(one.value): one
         for turn in before
         for one in (*_of_people(turn), *changed(turn), *declared(turn))
         if one.holds
@@ -287,26 +272,400 @@ def _declared_last(before: Sequence[str]) -> Declared | None:
     return None
 
 
-def joked(
+def left_behind(
     text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
 ) -> Iterator[RuleStatement]:
-    """What the turn right before said in jest, as not so, and again what was so: "April fool!".
+    """What a turn ends by the name it has in the turns before: "I left Rio Tinto", "Not any more".
 
     Args:
         text: The turn of the user.
-        told: What they said of themselves before it, the latest last.
-        last: Of that, what they said in the turn right before.
+        told: What they said of themselves before it.
+        last: What was said of them in the turn right before, by themselves or to them.
     """
-    if not last or expression(_TABLE, "joked").match(masked(text)) is None:
+    holding = {(one.predicate, _bare(one.thing.name)): one for one in told if one.thing.name}
+    own = [one for one in holding.values() if one.holds]
+    plans = [one for one in own if one.predicate == _PLANS]
+    # A plan is over when it has come about as when it has come to nothing, as a promise is.
+    for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
+        plan = plans[end.promise].thing.phrase
+        if _tells_of_own_doing(end.sentence.text) or _tells_of(plan, end.sentence.text):
+            yield _over(plans[end.promise], end.sentence)
+    unnamed = bool(own) and expression(_TABLE, "may_end_unnamed").search(text) is not None
+    for sentence in sentences(text) if own or last else ():
+        if over := expression(_TABLE, "no_more").match(sentence.text):
+            now = [one for one in last if one.holds and one.thing.name]
+            for one in now if len(now) == 1 else ():
+                yield from _moved_on(one, text, sentence, sentence.start + over.end())
+                yield _over(one, sentence)
+            continue
+        if unnamed:
+            yield from _unnamed(sentence, own, last)
+        for said in expression(_TABLE, "left_behind").finditer(sentence.text):
+            verb = " ".join(said.group("verb").lower().split())
+            for one in own:
+                what = said.group("what").casefold()
+                rest = what.removeprefix(one.thing.name.casefold())
+                rest = what.removeprefix(_short(one)) if rest == what else rest
+                named = rest != what and not rest[:1].isalpha()
+                # "I left Kobe yesterday" may tell of a journey.
+                away = one.predicate != _LIVES_IN or _HAS_LEFT.search(
+                    sentence.text, 0, said.start("verb")
+                )
+                if named and away and _can_leave(one.predicate, verb) and _ends_there(rest):
+                    yield _over(one, sentence)
+
+
+def _unnamed(
+    sentence: Sentence, own: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
+    for wording, can_be_meant in _ENDED_BY_NAME:
+        said = expression(_TABLE, wording).search(sentence.text)
+        if said:
+            what = _bare(next(filter(None, said.groups())))
+            named = (one for one in own if can_be_meant(one.predicate) and _is_named(one, what))
+            yield from (_over(one, sentence) for one in named)
+    now = {one.predicate: one for one in last if one.holds and one.thing.name}
+    several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
+    no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)
+    if no_longer:
+        verb = verb_lemma(no_longer.group("verb").lower())
+        meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
+        if no_longer.group("where"):
+            # Who does not work there may do the same elsewhere.
+            meant = [one for one in meant if one.predicate in {_LIVES_IN, _WORKS_AT}]
+        yield from (_over(one, sentence) for one in meant if len(meant) == 1)
+    left = expression(_TABLE, "left_it").match(sentence.text)
+    if left and not several:
+        verb = " ".join(left.group("verb").lower().split())
+        yield from (_over(o, sentence) for o in now.values() if _can_leave(o.predicate, verb))
+
+
+def works_now(
+    text: str, told: Sequence[RuleStatement], before: Sequence[str]
+) -> Iterator[RuleStatement]:
+    """Where whoever left their work is now: "I'm at the Co-op now", which need be no work.
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+        before: What they said before it.
+    """
+    if expression(_TABLE, "at_now").search(text) is None:
         return
-    sentence = next(iter(sentences(text)), Sentence("", 0))
-    before = told[: len(told) - len(last)]
-    for one in last:
-        if one.holds:
-            yield not_so(one, sentence)
-        so = next((o for o in reversed(before) if o.predicate == one.predicate and o.holds), None)
-        if so is not None and (holds_one(one) or same_name(so.thing.name, one.thing.name)):
-            yield replace(so, begins=True, at=sentence.start, sentence=sentence)
+    if not any(one.predicate == _WORKS_AT for one in (*told, *everything(text))):
+        return
+    if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
+        return
+    for sentence in sentences(text):
+        now = expression(_TABLE, "at_now").search(sentence.text)
+        where = now.group("what").strip().removeprefix("the ") if now else ""
+        spoken = MatchContext(now.group("said"), where, sentence.text) if now else None
+        kind = "company" if spoken and spoken.lower else "name"
+        for thing in find(kind, spoken)[:1] if spoken else ():
+            if not is_product(thing) and not is_place(thing):
+                yield RuleStatement(
+                    _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
+                )
+
+
+def instead_now(
+    text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What takes the place of what was told, or holds again: "now it's Da Nino", "back at Bupa".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+        last: What they said in the turn right before.
+    """
+    if not told or expression(_TABLE, "may_be_now").search(text) is None:
+        return
+    named_so = [one for one in told if one.holds and one.thing.name]
+    single = [one for one in named_so if _holds_one(one) or is_product(one.thing)]
+    for sentence in sentences(text):
+        yield from _holding_again(sentence, told)
+        yield from _favourite_now(sentence, named_so)
+        now = expression(_TABLE, "now_it").search(sentence.text)
+        before = sentence.text[: now.start()].casefold() if now else ""
+        meant = [
+            one
+            for one in single
+            if re.search(rf"\b{re.escape(one.thing.name.casefold())}\b", before)
+        ]
+        only = expression(_TABLE, "only_now").match(sentence.text)
+        if only and len(last) == 1:
+            now, meant = only, [one for one in last if one in single]
+        for one in meant[-1:] if now else ():
+            spoken = MatchContext("", now.group("new"), sentence.text) if now else None
+            things = find(kind_of_object(one.predicate), spoken)[:1] if spoken else []
+            # "Better now": alone, only a name that is known says anything.
+            known = (
+                thing
+                for thing in things
+                if is_product(thing)
+                or (one.predicate != _USES and (not only or _is_known(one, thing, only)))
+            )
+            yield from (_begun(one, thing, sentence) for thing in known)
+
+
+def _is_known(one: RuleStatement, thing: Thing, only: re.Match[str]) -> bool:
+    """Whether a value that is said alone can be no other's: "Lisbon now!", "It's Pulp now"."""
+    if one.predicate == _WORKS_AS or is_place(thing):
+        return True
+    if only.group("it") is None:
+        return False
+    shared = set(thing.name.split()) & set(one.thing.name.split())
+    return one.predicate.startswith("favourite ") or (one.predicate == IS_CALLED and bool(shared))
+
+
+def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """Of what was told last, another favourite: "Lapsang is my favourite now"."""
+    now = expression(_TABLE, "favourite_now").search(sentence.text)
+    last = next((one for one in reversed(told) if one.predicate.startswith("favourite ")), None)
+    if now is not None and last is not None:
+        spoken = MatchContext("", now.group("new"), sentence.text)
+        for thing in find(kind_of_object(last.predicate), spoken)[:1]:
+            yield _begun(last, thing, sentence)
+
+
+def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+    """What was to come, and has: "I start at Elis on Monday", "first week at Elis done".
+
+    Args:
+        text: The turn of the user.
+        before: What they said before it.
+    """
+    here = expression(_TABLE, "lives_here").search(text)
+    if here is not None:
+        yield from _lives_here(text, before)
+    if expression(_TABLE, "came_about").search(text) is None:
+        return
+    for sentence in sentences(text):
+        come = expression(_TABLE, "came_about").search(sentence.text)
+        if come is None:
+            continue
+        name = come.group("what").strip(" .")
+        for said in (*before, text[: sentence.start]):
+            for told in expression(_TABLE, "announced").finditer(said):
+                if not _names(told.group("what"), name):
+                    continue
+                works = told.group("works") is not None
+                if works is (come.group("how").lower() != "in"):
+                    predicate = _WORKS_AT if works else _LIVES_IN
+                    thing = Thing(name, name)
+                    yield RuleStatement(
+                        predicate, thing, begins=True, at=sentence.start, sentence=sentence
+                    )
+                    return
+
+
+def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
+    """Where somebody lives who says that it is where they are."""
+    lives = expression(_TABLE, "lives_here")
+    sentence = next((one for one in sentences(text) if lives.search(one.text)), None)
+    if sentence is None or everything(text):
+        # Said in full already.
+        return
+    for said in (text, *reversed(before[-2:])):
+        places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
+        spoken = MatchContext("", places[0], said) if len(set(places)) == 1 else None
+        for thing in find("named_place", spoken) if spoken else ():
+            yield RuleStatement(_LIVES_IN, thing, at=sentence.start, sentence=sentence)
+            return
+
+
+def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What takes the place of what was told and is left: "Zadar's behind me, I'm in Rijeka now".
+
+    Args:
+        text: The turn of the user.
+        told: What they said of themselves before it.
+    """
+    if not told or expression(_TABLE, "may_give_up").search(text) is None:
+        return
+    single = {(one.predicate, _bare(one.thing.name)): one for one in told if _can_give_way(one)}
+    said = list(sentences(text))
+    for number, sentence in enumerate(said):
+        aside = expression(_TABLE, "of_others").match(sentence.text)
+        if aside or expression(_TABLE, "for_a_while").search(sentence.text):
+            continue
+        for one in single.values() if single else ():
+            left = _left_in(sentence.text, one.thing.name)
+            if left is None and (short := _short(one)):
+                left = _left_in(sentence.text, short)
+            if left is None:
+                continue
+            for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
+                new = expression(_TABLE, "taken_up").search(rest)
+                if new and one.predicate == _LIVES_IN and _only_travels(new, sentence, place):
+                    continue
+                thing = _of_same_kind(one, new.group(new.lastgroup or 0), rest) if new else None
+                if thing is not None and not expression(_TABLE, "for_a_while").search(rest):
+                    yield _begun(one, thing, place)
+                    yield _over(one, sentence)
+                    break
+
+
+def _only_travels(new: re.Match[str], left: Sentence, place: Sentence) -> bool:
+    """Whether the sentences tell of a journey, or of places that play: "Italy is out"."""
+    said = f"{left.text} {place.text}"
+    if expression(_TABLE, "in_contest").search(said):
+        return True
+    journey = expression(_TABLE, "by_journey").match(new.group())
+    return journey is not None and not expression(_TABLE, "for_good").search(said)
+
+
+def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
+    return [(one, one.text) for one in said[number + 1 : number + 2]]
+
+
+def _can_give_way(one: RuleStatement) -> bool:
+    named = one.holds and one.thing.name[:1].isupper() and one.predicate not in _FROM_BIRTH
+    return named and (_holds_one(one) or one.predicate in {_USES, _STUDIES})
+
+
+def _left_in(text: str, name: str) -> int | None:
+    """Where a sentence goes on that says of what it names that it is left; None if it does not."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)
+    if found is None:
+        return None
+    before, after = text[: found.start()], text[found.end() :]
+    over = expression(_TABLE, "left_after").match(after)
+    if over is not None:
+        return found.end() + over.end()
+    return found.end() if expression(_TABLE, "left_before").search(before) else None
+
+
+def _of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
+    """The new value, if it can be one of what the old one was."""
+    things = find(kind_of_object(one.predicate), MatchContext("", new, rest))
+    thing = things[0] if things else None
+    if thing is None or _names(thing.name, one.thing.name):
+        return None
+    if one.predicate == _USES and is_product(one.thing):
+        return thing if is_product(thing) else None
+    if one.predicate == _STUDIES:
+        return thing if is_subject(thing) == is_subject(one.thing) else None
+    if one.predicate == _WORKS_AT and (is_product(thing) or is_place(thing)):
+        return None
+    return thing
+
+
+def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
+    """What was told before and is so again: "back at Thornton's Garage"."""
+    again = expression(_TABLE, "back_at").search(sentence.text)
+    if again:
+        what, how = _bare(again.group("what")), again.group("how").lower()
+        named = [one for one in told if _is_named(one, what) and one.predicate in _back(how)]
+        yield from (_begun(one, one.thing, sentence) for one in named[-1:])
+
+
+def _begun(one: RuleStatement, thing: Thing, sentence: Sentence) -> RuleStatement:
+    return replace(one, thing=thing, holds=True, begins=True, at=sentence.start, sentence=sentence)
+
+
+def _holds_one(one: RuleStatement) -> bool:
+    slot = slot_of("user", one.predicate, one.thing.name)
+    return slot is not None and is_functional(slot)
+
+
+@cache
+def _back(how: str) -> frozenset[str]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "back_in"))
+    return frozenset(
+        name.strip() for name, _, ways in lines if how.split(maxsplit=1)[0] in ways.split()
+    )
+
+
+def _is_named(one: RuleStatement, what: str) -> bool:
+    """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
+    name = _bare(one.thing.name)
+    if one.predicate == _ALLERGIC:
+        # A "peanut allergy" is one to peanuts.
+        return name.removesuffix("s") == what.removesuffix("s")
+    if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
+        # "Vesper went bust" is said of Vesper Studios.
+        return f"{name} ".startswith(f"{what} ")
+    return name == what or (one.predicate == _PLANS and name.endswith(f" {what}"))
+
+
+@cache
+def _doing() -> Mapping[str, frozenset[str]]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "doing"))
+    return {name.strip(): frozenset(verbs.split()) for name, _, verbs in lines}
+
+
+def _moved_on(
+    one: RuleStatement, text: str, sentence: Sentence, at: int
+) -> Iterator[RuleStatement]:
+    """What is so instead of what was said before: "Not any more, Lisbon now"."""
+    said = expression(_TABLE, "moved_on").match(text, at)
+    if said is None or expression("corrections", "clausal").match(said.group("it")):
+        return
+    things = find(kind_of_object(one.predicate), MatchContext("", said.group("it"), text))
+    if things and not _names(things[0].name, one.thing.name):
+        yield replace(
+            one, thing=things[0], begins=True, corrects=False, denied=False, at=sentence.start,
+            sentence=sentence,
+        )  # fmt: skip
+
+
+def _tells_of_own_doing(text: str) -> bool:
+    """Whether the speaker did it, or was to: "Sold my flat!", but not "A flat was sold"."""
+    begun = expression(_TABLE, "own_doing").match(text)
+    first = begun.group("first").lower() if begun else ""
+    return is_past(first) or expression(_TABLE, "myself").fullmatch(first) is not None
+
+
+def _tells_of(plan: str, text: str) -> bool:
+    """Whether it says of what was planned, and of no other, how it is: "House is sold"."""
+    said = expression(_TABLE, "of_itself").finditer(text)
+    return any(one.group("what").lower() in plan.lower().split() for one in said)
+
+
+def by_what_was_told(
+    stated: Sequence[RuleStatement], told: Sequence[RuleStatement]
+) -> list[RuleStatement]:
+    """The statements, where one thing takes the place of another as what the other was.
+
+    Who drives a Skoda, and swaps it for a Kia, drives the Kia; who works at Onda, and parted ways
+    with it, was not married to it.
+    """
+    had = {_short(one): one.predicate for one in told if one.holds and _short(one)}
+    had |= {_bare(one.thing.name): one.predicate for one in told if one.holds}
+    swapped = {
+        one.sentence.start: had[_bare(one.thing.name)]
+        for one in stated
+        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in _SWAPPED
+    }
+    return [
+        replace(one, predicate=swapped[one.sentence.start])
+        if one.predicate == _USES and one.sentence.start in swapped
+        else replace(one, predicate=_WORKS_AT)
+        if one.predicate == _MARRIED and had.get(_bare(one.thing.name)) == _WORKS_AT
+        else one
+        for one in stated
+    ]
+
+
+def _can_leave(predicate: str, verb: str) -> bool:
+    """Whether "left" is said of work, "sold" of what is owned."""
+    return verb in _leaving().get(predicate, ())
+
+
+@cache
+def _leaving() -> Mapping[str, frozenset[str]]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "leaving"))
+    return {name.strip(): frozenset(map(str.strip, verbs.split(","))) for name, _, verbs in lines}
+
+
+def _ends_there(rest: str) -> bool:
+    return expression(_TABLE, "after_left").match(rest) is not None
+
+
+def _over(one: RuleStatement, sentence: Sentence) -> RuleStatement:
+    return replace(one, holds=False, begins=False, at=sentence.start, sentence=sentence)
 
 
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -326,7 +685,7 @@ def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
         # Which of them is wrong, nobody can tell.
         return
     for one in same or holding:
-        yield not_so(one, wrong)
+        yield _not_so(one, wrong)
 
 
 def is_wrong(text: str) -> bool:
@@ -351,8 +710,8 @@ def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[R
     said = {(one.predicate, one.thing.name.casefold()) for one in told}
     for one in everything(f"{found.group('it')}."):
         meant = (one.predicate, one.thing.name.casefold()) in said
-        if one.holds and (meant or (one.predicate == USES and is_product(one.thing))):
-            yield not_so(one, sentence)
+        if one.holds and (meant or (one.predicate == _USES and is_product(one.thing))):
+            yield _not_so(one, sentence)
 
 
 class _Swap(NamedTuple):
@@ -366,7 +725,6 @@ class _Swap(NamedTuple):
 
 _SWAPS: Final = (
     "not_that", "not_that_but", "greeted", "out_and_in", "gave_way", "in_its_place",
-    "one_for_other",
 )  # fmt: skip
 _WRONG_SWAPS: Final = frozenset({"not_that", "not_that_but"})
 
@@ -377,7 +735,7 @@ def _swap(sentence: Sentence) -> _Swap | None:
         if found is not None:
             old, new = found.group("old").strip(), found.group("new").strip()
             over = way not in _WRONG_SWAPS or bool(found.groupdict().get("over"))
-            return None if same_name(new, old) else _Swap(sentence, old, new, over)
+            return None if _names(new, old) else _Swap(sentence, old, new, over)
     return None
 
 
@@ -403,9 +761,9 @@ def _swapped(
                 meant, thing=things[0], holds=True, begins=swap.changed, corrects=not swap.changed,
                 denied=False, at=sentence.start, sentence=sentence,
             )  # fmt: skip
-        yield ended(meant, sentence) if swap.changed else not_so(meant, sentence)
+        yield _over(meant, sentence) if swap.changed else _not_so(meant, sentence)
         return
-    other = elsewhere().get(bare_name(swap.old))
+    other = elsewhere().get(_bare(swap.old))
     if other is not None:
         value = _value_alone(new, other)
         if not value:
@@ -415,17 +773,17 @@ def _swapped(
         return
     tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, swap.old)]
     if all(tools) and all(is_product(one[0]) for one in tools):
-        right, wrong = tools[0][0], RuleStatement(USES, tools[1][0])
+        right, wrong = tools[0][0], RuleStatement(_USES, tools[1][0])
         at = sentence.start
-        yield RuleStatement(USES, right, at=at, sentence=sentence, corrects=not swap.changed)
-        yield ended(wrong, sentence) if swap.changed else not_so(wrong, sentence)
+        yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
+        yield _over(wrong, sentence) if swap.changed else _not_so(wrong, sentence)
 
 
 def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
     """What was told last of which this can be the value: nobody lives in Qdrant."""
     if not is_product(Thing(new, new)):
         return told[-1] if told else None
-    return next((one for one in reversed(told) if one.predicate == USES), None)
+    return next((one for one in reversed(told) if one.predicate == _USES), None)
 
 
 def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:
@@ -434,23 +792,23 @@ def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleSt
     words = f"on {new}" if kind == "birth" else new
     things = find(kind, MatchContext("", words, sentence.text))
     named = bool(things) and things[0].name[:1].isupper() == last.thing.name[:1].isupper()
-    if last.holds and named and not same_name(things[0].name, last.thing.name):
+    if last.holds and named and not _names(things[0].name, last.thing.name):
         yield replace(
             last, thing=things[0], begins=False, corrects=True, denied=False,
             at=sentence.start, sentence=sentence,
         )  # fmt: skip
-        yield not_so(last, sentence)
+        yield _not_so(last, sentence)
 
 
 def _meant_by(
     sentence: Sentence, new: str, wrong: RuleStatement, own: Mapping[str, RuleStatement]
 ) -> Iterator[RuleStatement]:
     """What was meant; "I meant Bosch. I work at Bosch." says itself what, and what is wrong."""
-    again = next((own[name] for name in own if f" {bare_name(new)} " in f" {name} "), None)
+    again = next((own[name] for name in own if f" {_bare(new)} " in f" {name} "), None)
     if again is None:
         yield from _meant(sentence, new, wrong)
-    elif wrong.predicate == again.predicate and not same_name(wrong.thing.name, again.thing.name):
-        yield from () if holds_one(wrong) else (not_so(wrong, sentence),)
+    elif wrong.predicate == again.predicate and not _names(wrong.thing.name, again.thing.name):
+        yield from () if _holds_one(wrong) else (_not_so(wrong, sentence),)
 
 
 def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared]:
@@ -458,8 +816,8 @@ def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared
     lead = re.match(r"(?:in|at|on|for|by) ", last.value)
     value = new if lead is None or new.startswith(lead.group()) else f"{lead.group()}{new}"
     alike = kind_of_value(value) is kind_of_value(last.value)
-    cased = bare_name(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
-    if alike and cased and not same_name(value, last.value):
+    cased = _bare(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
+    if alike and cased and not _names(value, last.value):
         yield _now(last, value, sentence)
         yield _no_longer(last, sentence)
 
@@ -475,6 +833,21 @@ def _value_alone(new: str, one: Declared) -> str:
     if re.match(r"(?:i|we|he|she|it|they)\b", new, re.I) is None:
         return "" if said else new
     return value.strip()
+
+
+def _names(value: str, old: str) -> bool:
+    return _bare(value) == _bare(old)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\A(?:the|a|an|in|at|on|for|to|as) ", "", text.casefold().strip(" ."))
+
+
+def _not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
+    return replace(
+        one, holds=False, begins=False, denied=True, corrects=False, at=sentence.start,
+        sentence=sentence,
+    )  # fmt: skip
 
 
 def _now(one: Declared, new: str, sentence: Sentence) -> Declared:

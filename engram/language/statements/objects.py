@@ -17,7 +17,7 @@ _HARD_CUT = re.compile(rf"\s*(?:[,;:()\[\]!?\x00…]|{FULL_STOP}|\s[-–—]+\s|
 _AND = re.compile(r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+", re.I)
 _NEW_CLAUSE = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|we|we're|my|our|he|she|it|it's|they|you|the|there|that|that's|this|then|now|so|his|her|their|don't|have|"
-    r"am|is|are|was|were|will|would|can|can't|never|always|not|no|yes|yeah|yep|nope|if|when|what|why|how|who|started|moved|got|went|bought|just|"
+    r"am|is|are|was|were|will|would|can|can't|never|always|not|no|started|moved|got|went|bought|just|"
     r"hopefully|maybe|perhaps)\b",
     re.I,
 )
@@ -27,7 +27,6 @@ _YEAR_OR_DATE = re.compile(
     r"(?:early|late|mid|the\s+(?:early|late|mid|spring|summer|autumn|fall|winter)|spring|summer|autumn|winter|"
     rf"{WEEKDAY}|christmas|easter|{MONTH_NAME}\b|"
     r"\d{4}\b|\d+\s|(?:a|two|three|four|five|six|seven|eight|nine|ten|many|several|over|almost|about|nearly)\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|decades?)\b|years|ages|decades|months|now|good|ever).*"
-    r"|\s+by\s+(?:(?:my|our)\s+(?:\w+(?:st|nd|rd|th)|(?:next\s+)?birthday|wedding)|(?:the\s+)?(?:end\s+of|weekend|summer|autumn|winter|spring|new\s+year|christmas|easter))\b.*"
     r"|\s+(?:an?\s+(?:few|couple\s+of|good)|[\w-]+)\s+(?:days?|weeks?|months?|years?|decades?)\s+ago\b.*",
     re.I,
 )

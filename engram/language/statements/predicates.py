@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
 
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.statements import objects
@@ -676,31 +675,3 @@ def _exchange(predicate: str, old: Thing | None, new: Thing | None) -> list[Rule
     began = [RuleStatement(predicate, new, begins=True)] if new else []
     ended = [RuleStatement(predicate, old, holds=False)] if old else []
     return [*began, *ended]
-
-
-# --- what is said to hold beside what held before
-
-# One has one of these at a time, unless one says otherwise.
-_OF_TWO: Final = frozenset({"works at", "works as", "lives in"})
-
-
-def holds_alongside(one: RuleStatement, turn: str) -> bool:
-    """Whether it is said to hold beside what held before: "I also work as a postman".
-
-    Args:
-        one: What is stated.
-        turn: All of what was said.
-    """
-    if not one.holds or one.corrects or one.predicate not in _OF_TWO:
-        return False
-    table, text = "alongside", one.sentence.text
-    if expression(table, "beside").search(text):
-        return True
-    if one.begins:
-        # "I also moved to Lisbon" tells one more thing that happened.
-        return False
-    if expression(table, "also").search(one.said):
-        return True
-    named, too = re.escape(one.thing.phrase), expression(table, "too")
-    behind = (too.match(text, found.end()) for found in re.finditer(named, text))
-    return any(behind) and expression(table, "others").search(turn) is None

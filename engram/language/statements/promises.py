@@ -49,10 +49,6 @@ _THEM: Final = re.compile(
     r"her(?= (?:an?|the|my|our|some|to|for|with|at|on|in|back|up|out|home|over)\b|\Z))\b"
 )
 _THEIRS: Final = re.compile(r"\b(?:his|their|her)\b")
-# "Done with work for today": with something else.
-_DONE_WITH_OTHER: Final = re.compile(
-    r" (?:with|for|at) (?!(?:that|it|them|those|this|her|him|me|us|now|good)\b)", re.I
-)
 _DONE_TO: Final = re.compile(r"(?<=s )\w+\s*(?:\Z|[,;.!])")
 _PARTS: Final = re.compile(r"[,;:]\s|\s-\s|\s(?:and|but)\s")
 # Who does what was promised in place of the speaker, by whether the promise names them.
@@ -268,8 +264,7 @@ def _meant(text: str, promises: Sequence[str]) -> list[tuple[int, Resolution]]:
     if expression("commitments", "done_all" if len(promises) > 1 else "done_that").search(text):
         return [(number, Resolution.FULFILLED) for number in range(len(promises))]
     found = expression("commitments", "that").match(text)
-    other = found and _DONE_WITH_OTHER.match(text, found.end("verb"))
-    return _meant_by(found.group("verb").lower(), promises) if found and not other else []
+    return _meant_by(found.group("verb").lower(), promises) if found else []
 
 
 def _of_doing_without(promises: Sequence[str]) -> list[int]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
-from engram.domain.slots import is_functional, slot_of
 from engram.language.calendar import MONTH_NAMES
 from engram.language.statements import objects
 from engram.language.statements.clauses import (
@@ -49,13 +49,12 @@ from engram.language.vocabulary import expression, predicates, vocabulary, wordi
 _CORRECTIONS = "corrections"
 # Longer turns are pastes; each statement in them would search all of it.
 _LONGEST_CORRECTED = 1_000
-_LONGEST_SIGH = 40
 
 
 def mended(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
     """Without what was taken back in the same breath, and with what mends marked as such."""
     cues = [cue.start() for cue in expression(_CORRECTIONS, "cue").finditer(plain)]
-    if len(found) == 1 and not cues:
+    if not cues:
         return list(found)
     gone: set[int] = set()
     mending: set[int] = set()
@@ -70,34 +69,11 @@ def mended(found: Sequence[RuleStatement], plain: str) -> list[RuleStatement]:
             ),
             None,
         )
-        sighed = old is not None and _is_sighed_over(found[old], new, plain)
-        if sighed or any(cue <= new.at and (old is None or found[old].at < cue) for cue in cues):
+        if any(cue <= new.at and (old is None or found[old].at < cue) for cue in cues):
             mending.add(number)
             if old is not None and found[old].thing.name.casefold() != new.thing.name.casefold():
                 gone.add(old)
     return [replace(one, corrects=n in mending) for n, one in enumerate(found) if n not in gone]
-
-
-def _is_sighed_over(old: RuleStatement, new: RuleStatement, plain: str) -> bool:
-    """Whether no more than a sigh and the new value stand between: "at Imco, argh, I work at X"."""
-    end = plain.find(old.thing.name, old.at) + len(old.thing.name)
-    return (
-        holds_one(new)
-        and not new.begins
-        and end <= new.at <= end + _LONGEST_SIGH
-        and (
-            expression(_CORRECTIONS, "cue_of_one").search(plain, end, new.at) is not None
-            # "At Natwest, tsk, Nationwide, I work at Nationwide": whatever the sigh.
-            or (bool(new.thing.name) and new.thing.name in plain[end : new.at])
-        )
-        and expression(_CORRECTIONS, "changing").search(new.sentence.text) is None
-    )
-
-
-def holds_one(one: RuleStatement) -> bool:
-    """Whether what it states has one value at a time."""
-    slot = slot_of("user", one.predicate, one.thing.name)
-    return slot is not None and is_functional(slot)
 
 
 def continued(
@@ -229,13 +205,11 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _RAISED = re.compile(r"\band\s+(?:raised|bred|brought\s+up)\b", re.I)
-_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?:the\s+)?(?=[A-Z])")
+_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
 # "So Farah's my wife now"
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 # What is named where such a wording begins is the last name before it.
 _NAMED = frozenset({"name", "named_place", "known_place", "company", "product"})
-# Of a tool it says that it is used.
-_CROSSING = re.compile(r"\b(?:defected|jumped\s+ship|switched|gone\s+over|went\s+over)\b", re.I)
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _OF_ONE = frozenset({"works at", "is married to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
@@ -478,9 +452,6 @@ def _stated(
         thing = Thing(thing.phrase[:-2], thing.name[:-2])
     if pattern.kind == "moved_to" and is_product(thing):
         predicate = "uses"
-    elif predicate == "works at" and is_product(thing) and _CROSSING.search(said):
-        # "Defected to Firefox"
-        predicate = "uses"
     elif predicate == "uses" and pattern.begins and is_subject(thing):
         # "Switched to botany"
         predicate = "studies"
@@ -545,4 +516,37 @@ def _can_be_a_name(word: str) -> bool:
         or lowered in MONTH_NAMES
         or lowered in known.occupations
         or expression(_STATEMENTS, "not_a_name", exact_case=True).match(word)
+    )
+
+
+# --- what is said to hold beside what held before
+
+# One has one of these at a time, unless one says otherwise.
+_OF_TWO: Final = frozenset({"works at", "works as", "lives in"})
+
+
+def holds_alongside(one: RuleStatement, turn: str) -> bool:
+    """Whether it is said to hold beside what held before: "I also work as a postman".
+
+    Args:
+        one: What is stated.
+        turn: All of what was said.
+    """
+    if not one.holds or one.corrects or one.predicate not in _OF_TWO:
+        return False
+    name, text, table = one.thing.phrase, one.sentence.text, "alongside"
+    if turn.count(name) > 1 or expression(table, "others").search(turn):
+        # "My brother is at Tesco. I also work at Tesco": as somebody else does.
+        return False
+    more = expression(table, "one_more").search(one.said)
+    if one.begins:
+        # "I also moved to Lisbon" tells one more thing that happened.
+        return more is not None and more.group().casefold() != "also"
+    verb, value = text.find(one.said), text.find(name)
+    before = text[:verb] if verb >= 0 else ""
+    behind = text[value + len(name) :] if value >= 0 else ""
+    return bool(
+        more
+        or expression(table, "before").search(before)
+        or expression(table, "behind").match(behind)
     )

@@ -8,7 +8,6 @@ from typing import Final
 
 from engram.domain.slots import ValueKind, kind_of_value
 from engram.language.calendar import MONTH_NAME
-from engram.language.statements.objects import Thing, is_place
 from engram.language.vocabulary import expression
 
 _TABLE = "corrections"
@@ -22,10 +21,6 @@ _BARE_NUMBER = re.compile(
 _COUNTED = re.compile(rf"(?:{_BARE_NUMBER.pattern})(?P<what>\s?[a-z%].*)", re.I)
 _BARE_DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _DAY_OF = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\b")
-_DAY_AND_MONTH = re.compile(
-    rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH_NAME}|{MONTH_NAME} \d{{1,2}}(?:st|nd|rd|th)?", re.I
-)
-_YEAR_AFTER = re.compile(r",? (?:19|20)\d\d\Z")
 _LONGEST_NAME = 3
 _SIGNS = " ,.;:!-–—("
 _LONGEST_SPELLING = 100
@@ -47,7 +42,7 @@ def said_again(old: str, text: str, end: int) -> str | None:
     slip = expression(_TABLE, "value_again").match(text, end)
     said = _VALUE_ALONE.match(text, slip.end()) if slip else None
     if slip is None or said is None or _GOES_ON_ABOUT.search(said.group()):
-        return _right_first(old, text, end)
+        return None
     lead = _LEAD.match(old)
     bare = old[lead.end() :] if lead else old
     value = _in_full(_LEAD.sub("", said.group(), count=1).removeprefix("the "), bare)
@@ -59,32 +54,9 @@ def said_again(old: str, text: str, end: int) -> str | None:
     counted = _COUNTED.fullmatch(value) is not None and _COUNTED.fullmatch(bare) is not None
     named = value[:1].isupper() and bare[:1].isupper() and "." not in slip.group("between")
     few = len(value.split()) <= _LONGEST_NAME
-    if slip.group("sigh") and named and not (sounds_like(value, bare) or _are_places(value, bare)):
-        # "At Imco, ugh, Mondays"
-        return None
     if kind is ValueKind.OTHER and not ((named or counted) and few):
         return None
     return f"{lead.group() if lead else ''}{value}"
-
-
-def _right_first(old: str, text: str, end: int) -> str | None:
-    """What stands before the word that mends: "four goats. Five goats, sorry"."""
-    found = expression(_TABLE, "right_first").match(text, end)
-    if found is None:
-        return None
-    value = _in_full(_LEAD.sub("", found.group("new"), count=1), old)
-    new_count, count = _COUNTED.fullmatch(value.casefold()), _COUNTED.fullmatch(old.casefold())
-    if new_count and count:
-        same = new_count["what"].split()[-1:] == count["what"].split()[-1:]
-        return _cased_as(value, old) if same and value.casefold() != old.casefold() else None
-    dated = kind_of_value(value) is kind_of_value(old) is not ValueKind.OTHER
-    # "Dave, sorry": who is called by name is no other spelling of what was said.
-    alike = sounds_like(value, old) or _are_places(value, old)
-    return value if value != old and (dated or alike) else None
-
-
-def _cased_as(value: str, old: str) -> str:
-    return f"{value[:1].lower()}{value[1:]}" if old[:1].islower() else value
 
 
 def _in_full(value: str, old: str) -> str:
@@ -93,14 +65,7 @@ def _in_full(value: str, old: str) -> str:
         return f"{value}{counted.group('what')}"
     if _BARE_DAY.fullmatch(value) and re.search(MONTH_NAME, old, re.I):
         return _DAY_OF.sub(value, old, count=1)
-    year = _YEAR_AFTER.search(old)
-    if year and _DAY_AND_MONTH.fullmatch(value):
-        return f"{value}{year.group()}"
     return value
-
-
-def _are_places(*names: str) -> bool:
-    return all(is_place(Thing(one, one)) for one in names)
 
 
 def spelt_name(sentence: str) -> str | None:

@@ -10,8 +10,7 @@ from threading import Thread
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
-from engram.agents.rule_links import link
-from engram.agents.rules_model import extract, load
+from engram.agents.rules_model import extract, link, load
 from engram.domain.memories import Category, Slot
 from engram.language.periods import starts_told
 from engram.language.statements.clauses import clauses, sentences
