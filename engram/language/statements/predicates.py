@@ -396,6 +396,8 @@ def _origin(spoken: MatchContext) -> list[Thing]:
     return [one for one in _place(spoken) if not _names_a_day(one)]
 
 
+# Words of firms and of houses: "moved to Oak Farm".
+_WHERE_PEOPLE_LIVE = frozenset({"farm", "hotel", "nursery", "works", "brewery", "garage", "care"})
 # "S3", "TCP/IP": a service or a protocol; places are not written so.
 _NO_PLACE = re.compile(r"\b[A-Za-z]+\d|\w/\w")
 
@@ -405,7 +407,9 @@ def _moved_to(spoken: MatchContext) -> list[Thing]:
     return [
         one
         for one in _place(spoken)
-        if is_place(one) or is_product(one) or not (_is_employer(one) or _NO_PLACE.search(one.name))
+        if is_place(one)
+        or is_product(one)
+        or not (_is_employer(one) or _is_called_as_a_firm(one) or _NO_PLACE.search(one.name))
     ]
 
 
@@ -430,6 +434,13 @@ def _birth(spoken: MatchContext) -> list[Thing]:
 def _is_employer(thing: Thing) -> bool:
     # "Boots" may be worn.
     return thing.name[:1].isupper() and thing.name.casefold() in vocabulary().employers
+
+
+def _is_called_as_a_firm(thing: Thing) -> bool:
+    # "Holt Bank", and not "Oak Farm".
+    first, _, last = thing.name.rpartition(" ")
+    named = first[:1].isupper() and last[:1].isupper()
+    return named and last.casefold() in vocabulary().company_words - _WHERE_PEOPLE_LIVE
 
 
 def _is_possession(thing: Thing) -> bool:
