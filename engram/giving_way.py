@@ -100,7 +100,8 @@ class Rests:
         """Wait until nobody has waited for an answer for a moment, or somebody waits for the work.
 
         Args:
-            longest: Seconds after which it goes on anyway.
+            longest: Seconds after which it goes on anyway; in the last quarter of them one after
+                the other does.
         """
         end = self._clock() + longest
         self._put_off += 1
@@ -113,8 +114,8 @@ class Rests:
     def _has_turn(self, end: float, longest: float) -> bool:
         """Whether work begins now among what is put off as well, at ``end`` at the latest."""
         now = self._clock()
-        left = end - now
-        if left > longest * _BEGINNING or now - self._begun < left / self._put_off:
+        remaining = end - now
+        if remaining > longest * _BEGINNING or now - self._begun < remaining / self._put_off:
             return False
         self._begun = now
         return True

@@ -59,6 +59,7 @@ class Vocabulary(BaseModel):
         left_out_perfects: There "I've" is left out before these.
         left_out_pasts: There "I was" is left out before these.
         company_words: What the names of companies and institutions hold.
+        house_words: Those of them that the names of houses end with as well.
         left_out_verbs: At the start of a sentence "I" is left out before these.
         reporting: After one of these, "I" may be somebody else.
         openings: May stand between the start of a clause and "I".
@@ -107,6 +108,7 @@ class Vocabulary(BaseModel):
     left_out_perfects: tuple[str, ...]
     left_out_pasts: tuple[str, ...]
     company_words: frozenset[str]
+    house_words: frozenset[str]
     left_out_verbs: frozenset[str]
     reporting: frozenset[str]
     openings: tuple[str, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -115,22 +115,16 @@ async def _still_wrong(
     ids |= {one.other_id for one in found if one.problem is Problem.DUPLICATE and one.other_id}
     memories = await repository.get(scope, ids, fresh=True)
     known = await known_to(repository, scope, [*memories.values()])
-    wrong = {
-        (memory.id, _what(finding))
-        for memory in memories.values()
-        for finding in check(memory, known, now, book)
-    }
-    said = {memory.id: same_as(memory) for memory in memories.values()}
-    return [
-        one
-        for one in found
-        if (one.memory_id, _what(one)) in wrong
-        or (
-            one.problem is Problem.DUPLICATE
-            and said.get(one.memory_id) is not None
-            and said.get(one.memory_id) == said.get(one.other_id or "")
-        )
-    ]
+    still = {one for memory in memories.values() for one in check(memory, known, now, book)}
+    return [one for one in found if one in still or _is_doubled(one, memories)]
+
+
+def _is_doubled(finding: Finding, memories: Mapping[str, AnyMemory]) -> bool:
+    """Whether it says of two of the memories that they say the same, and they do."""
+    one, other = memories.get(finding.memory_id), memories.get(finding.other_id or "")
+    if finding.problem is not Problem.DUPLICATE or one is None or other is None:
+        return False
+    return same_as(one) is not None and same_as(one) == same_as(other)
 
 
 async def health(

@@ -144,7 +144,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._path = path
         self._disk = Disk(path)
         self._embedder = embedder_identity
-        # While what has added up is flushed.
+        # Held while types are flushed one after the other: two at once would flush each twice.
         self._flushing = asyncio.Lock()
         # How many memories were written since a flush.
         self._unflushed: dict[MemoryType, int] = {}
@@ -227,6 +227,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     async def flush(self) -> None:
         """Put on disk what was written since the last flush; does nothing if nothing was."""
         self._check_open()
+        async with self._flushing:
+            await self._flush_all()
+
+    async def _flush_all(self) -> None:
         for memory_type in _CONCLUSIONS:
             if self._flush(memory_type):
                 await asyncio.sleep(_BREATH)
@@ -250,8 +254,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         ):
             return
         async with self._flushing:
+            # Another one that was waited for may have done it.
             if self._most_unflushed() >= _UNFLUSHED_AT_MOST:
-                await self.flush()
+                await self._flush_all()
 
     def _most_unflushed(self) -> int:
         """Of any type, how many were written since it was flushed."""

@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.client import Client
 
-from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.requests import ExtractionRequest
 from engram.agents.rules_model import extract
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.benchmarks.people import words
 from tests.support.consolidation_workers import consolidating
+from tests.support.slot_labels import view
 
 TURNS = 1000
 A_SESSION = 50
@@ -37,7 +38,7 @@ async def _floor(turns: Sequence[tuple[str, datetime]]) -> float:
     requests = [
         ExtractionRequest(
             turns=tuple(
-                TurnView(alias=f"e{place}", role="user", speaker=None, said_at=at, content=said)
+                view(place, {"text": said, "timestamp": at.isoformat()})
                 for place, (said, at) in enumerate(turns[begin : begin + A_REQUEST], start=1)
             )
         )

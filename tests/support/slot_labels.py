@@ -115,10 +115,8 @@ def _still_promised(knowledge: ReconciledKnowledge) -> list[SemanticMemory]:
 def judged(story: dict[str, Any], knowledge: ReconciledKnowledge) -> Verdict:
     """Compare what is known of the user with a story's labels."""
     known = [m for m in knowledge.known.values() if _about_the_user(m)]
-    # A promise that was kept, or called off, is resolved: nothing replaces it.
-    held = {m.id for m in known if m.superseded_by is None and m.resolution is None}
-    current = {_value(m) for m in known if m.id in held}
-    past = {_value(m) for m in known if m.id not in held}
+    current = held(knowledge)
+    past = {_value(m) for m in known if not _holds(m)}
     # "I used to live in Darwin": all that is known of it is that it ended.
     over = {_ended(m) for m in knowledge.known.values() if m.slot and ends_something(m.slot)}
     expected, history = _values(story["current"]), _values(story["past"])
@@ -130,6 +128,17 @@ def judged(story: dict[str, Any], knowledge: ReconciledKnowledge) -> Verdict:
         lost=tuple(sorted(history - past - over)),
         false=tuple(sorted(_values(story["never"]) & (current | past))),
     )
+
+
+def held(knowledge: ReconciledKnowledge) -> set[Value]:
+    """What is so of the user now."""
+    known = (m for m in knowledge.known.values() if _about_the_user(m))
+    return {_value(m) for m in known if _holds(m)}
+
+
+def _holds(memory: SemanticMemory) -> bool:
+    # A promise that was kept, or called off, is resolved: nothing replaces it.
+    return memory.superseded_by is None and memory.resolution is None
 
 
 def _about_the_user(memory: SemanticMemory) -> bool:

@@ -396,8 +396,6 @@ def _origin(spoken: MatchContext) -> list[Thing]:
     return [one for one in _place(spoken) if not _names_a_day(one)]
 
 
-# Words of firms and of houses: "moved to Oak Farm".
-_WHERE_PEOPLE_LIVE = frozenset({"farm", "hotel", "nursery", "works", "brewery", "garage", "care"})
 # "S3", "TCP/IP": a service or a protocol; places are not written so.
 _NO_PLACE = re.compile(r"\b[A-Za-z]+\d|\w/\w")
 
@@ -440,7 +438,8 @@ def _is_called_as_a_firm(thing: Thing) -> bool:
     # "Holt Bank", and not "Oak Farm".
     first, _, last = thing.name.rpartition(" ")
     named = first[:1].isupper() and last[:1].isupper()
-    return named and last.casefold() in vocabulary().company_words - _WHERE_PEOPLE_LIVE
+    known = vocabulary()
+    return named and last.casefold() in known.company_words - known.house_words
 
 
 def _is_possession(thing: Thing) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engram.domain.slots import ends_something, is_functional
+from engram.domain.slots import is_functional
 from tests.support.reconciliation import ReconciledKnowledge
-from tests.support.slot_labels import told
+from tests.support.slot_labels import held, told
 from tests.support.statement_labels import DATA
 
 LINES = [
@@ -30,19 +30,6 @@ def _turns(line: str) -> list[dict[str, Any]]:
     ]
 
 
-def _held(knowledge: ReconciledKnowledge) -> set[tuple[str, str]]:
-    """What is so of the user, by predicate and object."""
-    return {
-        (one.slot.predicate, one.slot.object)
-        for one in knowledge.known.values()
-        if one.slot is not None
-        and one.slot.subject == "user"
-        and one.superseded_by is None
-        and one.resolution is None
-        and not ends_something(one.slot)
-    }
-
-
 def _of_one_value(knowledge: ReconciledKnowledge) -> set[tuple[str, str]]:
     """Those of which only one holds at a time."""
     return {
@@ -57,6 +44,6 @@ def test_what_was_told_still_holds(line: str) -> None:
     """All of the first turn is current after the last, and no other value is told in its place."""
     turns = _turns(line)
     before, after = told(turns[:1]), told(turns)
-    assert _held(before)
-    assert _held(before) <= _held(after)
+    assert held(before)
+    assert held(before) <= held(after)
     assert _of_one_value(after) <= _of_one_value(before)
