@@ -28,8 +28,10 @@ A_REQUEST = 20
 LEAST_PER_SECOND = 15
 """Turns; on a machine that is busy with other things. A quiet one with two cores does several times
 that."""
-MOST_OF_THE_FLOOR = 12.0
-"""Processor time of the process, in floors."""
+MOST_OF_THE_PROCESSOR = 0.016
+"""Seconds a turn that the process takes; they hang less on what else the machine does."""
+MOST_OF_THE_FLOOR = 16.0
+"""The same in floors: 8.6 to 12.6 in ten runs, of which the floor hardly varies."""
 
 
 async def _floor(turns: Sequence[tuple[str, datetime]]) -> float:
@@ -75,10 +77,11 @@ async def test_consolidation_keeps_up(
             await memory.say(*turns, session=f"s{session}")
             told += turns
         await _floor(told[:A_SESSION])  # Patterns are made when they are first needed.
-        floor = await _floor(told)
+        before = await _floor(told)
         began, worked = time.perf_counter(), time.process_time()
         report = await memory.consolidate()
         seconds, work = time.perf_counter() - began, time.process_time() - worked
+        floor = (before + await _floor(told)) / 2  # What slows the machine meets both.
     with capsys.disabled():
         print(  # noqa: T201 - the figures are the point
             f"\nconsolidation: {TURNS / seconds:.0f} turns/s, {report.stored} memories stored, "
@@ -89,4 +92,5 @@ async def test_consolidation_keeps_up(
     assert report.episodes == TURNS
     assert report.failures == ()
     assert TURNS / seconds >= LEAST_PER_SECOND
+    assert work / TURNS <= MOST_OF_THE_PROCESSOR
     assert work / TURNS <= MOST_OF_THE_FLOOR * floor
