@@ -20,9 +20,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from typing import Final, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 # Seconds. Whoever encodes or recalls meanwhile waits so long a few times over.
 _LONGEST_STEP: Final = 0.002
@@ -141,6 +143,8 @@ class Rests:
 
 _RESTS: Final = Rests()
 _IN_BACKGROUND: ContextVar[bool] = ContextVar("in_background", default=False)
+# Whose turn it is to compute in a thread, for each event loop.
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
 
 
 awaited: Final = _RESTS.awaited
@@ -163,6 +167,19 @@ async def give_way() -> None:
     await asyncio.sleep(0)
     while _IN_BACKGROUND.get() and _RESTS.is_due():  # noqa: ASYNC110 - time ends a rest, too, and threads look
         await asyncio.sleep(_NAP)
+
+
+async def computed(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a thread computes; of what computes in the background one after the other.
+
+    Threads share one interpreter: six are done no sooner than one, whoever else needs it has a
+    seventh of it in place of half, and what they make for all, each makes for itself.
+    """
+    if not _IN_BACKGROUND.get():
+        return await asyncio.to_thread(call, *args, **kwargs)
+    turns = _TURNS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with turns:
+        return await asyncio.to_thread(call, *args, **kwargs)
 
 
 def handing_over(items: Iterable[T]) -> Iterator[T]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +42,7 @@ from engram.domain.plan import Statement
 from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
+from engram.giving_way import computed
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import starts_told
 from engram.language.statements.corrections import is_wrong
@@ -464,7 +464,7 @@ class ExtractionAgent:
             return output.model_copy(update={"verbatim": verbatim})
 
         # Looking each quotation up takes its time, too.
-        output = await asyncio.to_thread(looked_up)
+        output = await computed(looked_up)
         use = model_use(self._model, version_with(EXTRACTION_VERSION, learning), usage)
         return output.model_copy(update={"use": use})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -54,7 +53,7 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
 from engram.errors import ModelRejected
-from engram.giving_way import handing_over
+from engram.giving_way import computed, handing_over
 from engram.language.periods import starts_told
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
@@ -834,11 +833,11 @@ async def _answered(
     aside = _ASIDE.get()
     if not load.cache_info().currsize:
         # Compiling takes seconds, once in the life of a process.
-        await asyncio.to_thread(load)
+        await computed(load)
     try:
         # Twenty short turns take fifty milliseconds: not while others wait.
         if aside is None or len(prompt) <= _READ_IN_A_THREAD:
-            return await asyncio.to_thread(_answer, prompt if request is None else request)
+            return await computed(_answer, prompt if request is None else request)
         found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
     except UnexpectedModelBehavior:
         raise

@@ -8,7 +8,6 @@ other half.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import ConsolidationPlan, Statement
 from engram.domain.scope import Scope
-from engram.giving_way import give_way
+from engram.giving_way import computed, give_way
 from engram.ports import AnyOf, MemoryRepository
 from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
 
@@ -143,7 +142,7 @@ class TurnConsolidator:
         known += await self.known.artifacts(scope, quoted)
         circumstances = Circumstances(scope=scope, now=now, episodes=episodes, provenance=maker)
         # Compares each with each, and looks for words to keep: not while others wait.
-        return await asyncio.to_thread(reconcile, statements, known, circumstances, quoted)
+        return await computed(reconcile, statements, known, circumstances, quoted)
 
     async def mark(
         self,

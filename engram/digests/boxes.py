@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
@@ -32,6 +31,7 @@ from engram.domain.memories import (
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
+from engram.giving_way import computed
 from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
 from engram.lifecycle.links import Observed, is_full
@@ -235,7 +235,7 @@ class BoxReader:
         found: list[tuple[str, Box]] = []
         for session in sessions:
             turns, _ = await self.tail(scope, session, _box(await self.last_box(scope, session)))
-            cut = await asyncio.to_thread(segment, [_said(e) for e in turns], policy)
+            cut = await computed(segment, [_said(e) for e in turns], policy)
             found += [(session, box) for box in cut]
         return found
 
@@ -354,8 +354,8 @@ class BoxWriter:
             linked += await self._link(composer, [*unlinked, *late.boxes])
             why = SealReason.ENDED if ended and not more else None
             # Reads every word of them: not while others wait.
-            cut = await asyncio.to_thread(segment, [_said(e) for e in tail], policy, ended=why)
-            cut += await asyncio.to_thread(
+            cut = await computed(segment, [_said(e) for e in tail], policy, ended=why)
+            cut += await computed(
                 segment, [_said(e) for e in late.turns], policy, ended=SealReason.LATE
             )
             full = [run for run in cut if run.sealed is not None]

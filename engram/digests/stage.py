@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -43,7 +42,7 @@ from engram.domain.memories import Episode, MemoryForm, MemoryStatus, SemanticMe
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.domain.slots import USER, stored_as
-from engram.giving_way import give_way, handing_over
+from engram.giving_way import computed, give_way, handing_over
 from engram.ports import AnyOf, Either, Embedder, Equals, Filter, MemoryRepository
 from engram.storage.updates import NewWriteId, episodes_by_id
 
@@ -164,7 +163,7 @@ class ProfileWriter:
     ) -> tuple[_KnownProfiles, MentionEvidence]:
         """The profiles whose names could be one with those touched; the clues that are new."""
         # Reads every word of them: not while others wait.
-        named, said = await asyncio.to_thread(_clues, touched)
+        named, said = await computed(_clues, touched)
         words = {word for m in named.mentions for word in name_words(m.name)}
         found: dict[str, SemanticMemory] = {}
         looked: set[str] = set()
@@ -190,7 +189,7 @@ class ProfileWriter:
         policy: DigestPolicy,
     ) -> Put:
         # Holds names against names: not while others wait.
-        bearers = await asyncio.to_thread(_Bearers.of, touched, told.plus(known.clues))
+        bearers = await computed(_Bearers.of, touched, told.plus(known.clues))
         affected = _affected(bearers.register, told, known)
         drafts: list[Draft] = []
         for entity in affected:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
 
-from engram.giving_way import Rests, awaited, give_way, handing_over, in_background, lull, wanted
+from engram.giving_way import (
+    Rests,
+    awaited,
+    computed,
+    give_way,
+    handing_over,
+    in_background,
+    lull,
+    wanted,
+)
 
 MILLISECOND = 0.001
 
@@ -216,3 +226,65 @@ async def test_what_was_put_off_together_begins_one_after_the_other() -> None:
             looking.now = moment
             assert await asyncio.wait_for(begun.get(), 10) == moment
     assert all(one.done() for one in waiting)
+
+
+@dataclass
+class Computing:
+    """Calls in threads, and how many of them computed at once at most."""
+
+    now: int = 0
+    most: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    met: threading.Event = field(default_factory=threading.Event)
+
+    def alone(self, number: int) -> int:
+        """Compute for as long as another one could begin, if none waits for its turn."""
+        with self._counted():
+            self.met.wait(0.02)
+        return number
+
+    def together(self) -> None:
+        """Compute until a second one does."""
+        with self._counted():
+            assert self.met.wait(10)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            if self.now > 1:
+                self.met.set()
+        yield
+        with self.lock:
+            self.now -= 1
+
+
+def test_what_computes_in_the_background_does_so_one_after_the_other() -> None:
+    """Of several threads each would have a share of the interpreter; in any event loop."""
+
+    async def all_of_them() -> list[int]:
+        with in_background():
+            return await asyncio.gather(*(computed(computing.alone, n) for n in range(4)))
+
+    for _ in range(2):
+        computing = Computing()
+        assert asyncio.run(all_of_them()) == [0, 1, 2, 3]
+        assert computing.most == 1
+
+
+async def test_what_somebody_waits_for_is_not_behind_what_nobody_waits_for() -> None:
+    """It computes at once, whatever does so in the background."""
+    computing = Computing()
+    with in_background():
+        behind = asyncio.create_task(computed(computing.together))
+    await computed(computing.together)
+    await behind
+
+
+async def test_what_fails_while_it_computes_holds_up_nothing() -> None:
+    """The next one has its turn."""
+    with in_background():
+        with pytest.raises(ZeroDivisionError):
+            await computed(divmod, 1, 0)
+        assert await computed(divmod, 7, 2) == (3, 1)
