@@ -454,8 +454,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 with engine_errors("preparing for the first memories of a type"):
                     for make in self._store.missing_indexes(memory_type):
                         make()
-                        # Each is some files: milliseconds on a disk.
-                        await asyncio.sleep(0)
+                        # Each is some files: ten milliseconds, in which nobody else goes on.
+                        await give_way()
                 self._empty.discard(memory_type)
             ids = [point.memory_id for point in points]
             try:
