@@ -27,6 +27,7 @@ from engram.errors import (
     ModelRejected,
     WrongVectorSize,
 )
+from engram.giving_way import computed
 from engram.ports import SparseVector, TextVectors
 
 # --- what a provider's errors mean for the caller: try again, or change something
@@ -186,7 +187,7 @@ class PydanticEmbedder:
         for batch in batches(texts):
             dense = await self._dense(batch, side)
             if sum(map(len, batch)) > CHARACTERS_ON_THE_LOOP:
-                sparse = await asyncio.to_thread(_encode_all, encode, batch)
+                sparse = await computed(_encode_all, encode, batch)
             else:
                 sparse = _encode_all(encode, batch)
             found.extend(map(TextVectors, dense, sparse))

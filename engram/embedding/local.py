@@ -19,6 +19,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from engram.domain.identity import stream_safe
 from engram.embedding.offline import CONFIG, DIMENSIONS, NAME, installed_version, package_missing
 from engram.errors import EmbeddedPartMissing, InvalidSettings
+from engram.giving_way import computed
 
 # --- the offline default: wordllama's 256-dimensional model, inside its own wheel
 
@@ -78,7 +79,7 @@ class WordLlamaModel(EmbeddingModel):
         """
         texts, _ = self.prepare_embed(inputs, settings)
         if self._inference is None or sum(map(len, texts)) > CHARACTERS_ON_THE_LOOP:
-            vectors = await asyncio.to_thread(self._vectors, texts)
+            vectors = await computed(self._vectors, texts)
         else:
             vectors = self._vectors(texts)
         return EmbeddingResult(
