@@ -90,14 +90,16 @@ def people(text: str) -> Iterator[Person]:
                 continue
             before = found.groupdict().get("was") or ""
             first = found.group("name").lower()
+            opening = first.partition(" ")[0]
             if (
                 is_past(first)
                 or _NO_NAME.match(first)
-                or first in vocabulary().thing_prepositions
+                or opening in vocabulary().thing_prepositions
+                or opening.partition("'")[0] in vocabulary().pronouns
                 or _DOING.match(found.group())
             ):
-                # "Rang my mum", "With my parents" and "Marrying my partner" introduce nobody, nor
-                # does "my husband's name, I'm Ana".
+                # "Rang my mum", "In Rome, my mum", "She is my wife" and "Marrying my partner"
+                # introduce nobody, nor does "my husband's name, I'm Ana".
                 continue
             if is_origin(first) and found.start("relation") < found.start("name"):
                 # "My boss is Irish"
@@ -167,7 +169,8 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
     was = r"(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer)\s+)?"
     return (
         re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
-        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w),?"),
+        # "Tom is my wife's brother" says who neither of them is.
+        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w|'s),?"),
         re.compile(
             rf"(?i:\b(?:i|we)\s+(?:also\s+)?(?:have|'ve got|got)\s+an?\s+{which}{relation})"
             rf"(?:,|:|(?i:\s+(?:called|named)))\s+{_NAME}(?=\s*(?:\Z|[.,;!]|(?:and|who|aged)\b))"
