@@ -66,6 +66,8 @@ class Vocabulary(BaseModel):
         adverbs: May stand between "I" and its verb.
         leading_determiners: Not part of what is named.
         pronouns: Name nothing by themselves.
+        trailing: At the end of what is named they belong to the verb.
+        nouns_in_ly: What ends in "ly" and does not.
         cut_words: What follows them is about something else.
         thing_prepositions: What follows them describes a thing further.
         place_particles: Lower-case words inside names.
@@ -115,6 +117,8 @@ class Vocabulary(BaseModel):
     adverbs: tuple[str, ...]
     leading_determiners: tuple[str, ...]
     pronouns: frozenset[str]
+    trailing: tuple[str, ...]
+    nouns_in_ly: frozenset[str]
     cut_words: tuple[str, ...]
     thing_prepositions: tuple[str, ...]
     place_particles: frozenset[str]

@@ -14,7 +14,12 @@ from engram.language.vocabulary import alternatives, expression, vocabulary
 # --- what a predicate is about: cut out of the rest of a clause, and cleaned
 
 _HARD_CUT = re.compile(rf"\s*(?:[,;:()\[\]!?\x00…]|{FULL_STOP}|\s[-–—]+\s|—|[😀-🙏🌀-🗿🚀-🛿])")
-_AND = re.compile(r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+", re.I)
+# "Day and night", "off and on" are no two things.
+_AND = re.compile(
+    r"(?!\s+and\s+(?:night|day|foremost|less|more|on|off|again|then)\s*(?:\Z|[,.;:!?)]))"
+    r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+",
+    re.I,
+)
 _NEW_CLAUSE = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|we|we're|my|our|he|she|it|it's|they|you|the|there|that|that's|this|then|now|so|his|her|their|don't|have|"
     r"am|is|are|was|were|will|would|can|can't|never|always|not|no|started|moved|got|went|bought|just|"
@@ -102,7 +107,7 @@ def thing(rest: str) -> Thing | None:
     """A thing: cut at what describes it further, unless it is an activity."""
     text = _until_cut(rest)
     if _has_determiner(text) or not _GERUND.match(text):
-        text = _cut_at(text, _thing_preposition())
+        text = _without_adverbs(_cut_at(text, _thing_preposition()))
     made = _made(text)
     if made is None or made.name.split()[0].casefold() in vocabulary().thing_prepositions:
         return None
@@ -271,6 +276,17 @@ def _cut_at(text: str, pattern: re.Pattern[str]) -> str:
     return text[: found.start()] if found else text
 
 
+def _without_adverbs(text: str) -> str:
+    """A thing without what tells at its end how, how often or how surely: "Firefox religiously"."""
+    while found := _adverb().search(text):
+        before = text[: found.start()]
+        if not before.strip() or _determiner().fullmatch(f"{before.split()[-1]} "):
+            # "My family", "a weekly": that is the thing.
+            break
+        text = before
+    return text
+
+
 def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
     phrase = _WHOLLY.sub("", text.strip(" \t.,;:!?'*_~-"))
     bare = _bare(phrase)
@@ -351,6 +367,13 @@ def _is_part_of_name(words: list[str], number: int) -> bool:
 @cache
 def _place_noun() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{alternatives(vocabulary().place_nouns)})\b", re.I)
+
+
+@cache
+def _adverb() -> re.Pattern[str]:
+    times = r"(?:\w+\s+(?:days|times|hours|nights|evenings|mornings)|once|twice)\s+an?\s+(?:day|week|month|year)"
+    manner = rf"(?:(?:very|quite|so|pretty|really|too)\s+)?(?!(?:{alternatives(vocabulary().nouns_in_ly)})\b)[a-z]{{2,20}}ly(?:\s+(?:enough|so|speaking))?"
+    return re.compile(rf"\s+(?:(?i:{alternatives(vocabulary().trailing)}|{times})|{manner})\s*\Z")
 
 
 @cache
