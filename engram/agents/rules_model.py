@@ -67,6 +67,7 @@ from engram.language.statements.corrections import (
     given_up_for,
     instead_now,
     left_behind,
+    said_anew,
     works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
@@ -497,6 +498,8 @@ def _with_corrections(
     if before and before[-1].said.role == "assistant":
         mending += denied(turn.content, before[-1].claimed)
         last = before[-1].claimed or last
+    else:
+        mending += said_anew(turn.content, stated, last)
     declaring = [one for one in mending if isinstance(one, Declared)]
     respelt = [one for one in mending if isinstance(one, Person)]
     own = [one for one in mending if isinstance(one, RuleStatement)]

@@ -308,7 +308,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
             first=number == 0 or before.rstrip().endswith(":") or introducing,
             after=(rest, spoken, before),
         )
-        if clause and not _is_reported(before):
+        if clause and not is_reported(before):
             spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
             yield Clause(clause, at)
 
@@ -462,9 +462,11 @@ def _shared(clause: str) -> str:
     return "I" if _same_subject().match(clause) else ""
 
 
-def _is_reported(before: str) -> bool:
+def is_reported(before: str) -> bool:
     """Whether the clause before hands over to somebody else's words: "he said, I ..."."""
-    words = SPOKEN_WORDS.findall(before.casefold())
+    words = SPOKEN_WORDS.findall(before.casefold().rstrip().removesuffix(" that"))
+    if words[:2] == ["according", "to"] and words[2:3] != ["me"]:
+        return True
     speakers = {"i", "i've", "i'd", "i'll", "we", "you"}
     return bool(
         words and words[-1] in vocabulary().reporting and not speakers.intersection(words)

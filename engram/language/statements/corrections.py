@@ -688,6 +688,27 @@ def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
         yield _not_so(one, wrong)
 
 
+def said_anew(
+    text: str, stated: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What the turn right before says, where this one takes it back and says the same anew.
+
+    Args:
+        text: "Let me fix that, I speak Dari."
+        stated: What it says of its speaker.
+        last: What they said of themselves in the turn right before.
+    """
+    if expression(_TABLE, "anew").match(text) is None:
+        return
+    for new in stated:
+        if not new.holds or expression(_TABLE, "besides").search(new.sentence.text):
+            continue
+        same = [o for o in last if o.holds and o.predicate == new.predicate and o.thing.name]
+        # Which of two was wrong, nobody can tell.
+        if len(same) == 1 and _bare(same[0].thing.name) != _bare(new.thing.name):
+            yield _not_so(same[0], new.sentence)
+
+
 def is_wrong(text: str) -> bool:
     """Whether a turn says that what was said before it is wrong."""
     return _wrong(text) is not None

@@ -371,9 +371,16 @@ def _place_noun() -> re.Pattern[str]:
 
 @cache
 def _adverb() -> re.Pattern[str]:
-    times = r"(?:\w+\s+(?:days|times|hours|nights|evenings|mornings)|once|twice)\s+an?\s+(?:day|week|month|year)"
-    manner = rf"(?:(?:very|quite|so|pretty|really|too)\s+)?(?!(?:{alternatives(vocabulary().nouns_in_ly)})\b)[a-z]{{2,20}}ly(?:\s+(?:enough|so|speaking))?"
-    return re.compile(rf"\s+(?:(?i:{alternatives(vocabulary().trailing)}|{times})|{manner})\s*\Z")
+    how_often = (
+        r"(?:\w+\s+(?:days|times|hours|nights|evenings|mornings)|once|twice)\s+"
+        r"an?\s+(?:day|week|month|year)"
+    )
+    manner = (
+        rf"(?:(?:very|quite|so|pretty|really|too)\s+)?(?!(?:{alternatives(vocabulary().nouns_in_ly)})\b)"
+        r"[a-z]{2,20}ly(?:\s+(?:enough|so|speaking))?"
+    )
+    words = alternatives(vocabulary().trailing)
+    return re.compile(rf"\s+(?:(?i:{words}|{how_often})|{manner})\s*\Z")
 
 
 @cache

@@ -10,7 +10,7 @@ from functools import cache
 from engram.language.calendar import MONTH_NAME, WEEKDAY
 from engram.language.statements import objects
 from engram.language.statements import objects as doings
-from engram.language.statements.clauses import Sentence
+from engram.language.statements.clauses import Sentence, is_reported
 from engram.language.statements.objects import (
     NOTHING_NAMED,
     MatchContext,
@@ -561,7 +561,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     for said in ("is", "inverted", "found", "risen", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
-            if thing is None:
+            if thing is None or is_reported(sentence.text[: found.start()]):
                 continue
             verb = " ".join((found.group("verb") or "is").split())
             yield RuleStatement(

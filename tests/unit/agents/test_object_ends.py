@@ -1,0 +1,131 @@
+"""Where a thing ends that somebody has, uses or likes, and what a correction in full replaces."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram.language.statements.objects import thing
+from tests.support.reconciliation import ReconciledKnowledge
+from tests.support.slot_labels import answered, held, told
+
+
+def heard(*texts: str) -> ReconciledKnowledge:
+    """What is known after these turns, a day apart."""
+    return told(
+        [
+            {"text": text, "timestamp": f"2025-01-{day:02}T12:00:00+00:00"}
+            for day, text in enumerate(texts, start=1)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "religiously", "almost every day", "like everyone else", "like a normal person", "badly",
+        "even in winter", "or something", "all year round", "no question", "ngl", "I suppose",
+        "day and night", "off and on", "three days a week", "very occasionally",
+        "including at work", "weather permitting", "and always have",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("says", "stated"),
+    [
+        ("I use Firefox", "uses Firefox"),
+        ("I like olives", "likes olives"),
+        ("I own a canoe", "owns canoe"),
+        ("I'm allergic to penicillin", "is allergic to penicillin"),
+    ],
+)
+def test_what_belongs_to_the_verb_is_no_part_of_the_thing(
+    says: str, said: str, stated: str
+) -> None:
+    """How, how often, where or how surely, at the end of the sentence."""
+    found = [f"{one.predicate} {one.object}" for one in answered({"text": f"{says} {said}."})]
+    assert found == [stated]
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("a big family", "big family"),
+        ("my family", "family"),
+        ("a curly dog", "curly dog"),
+        ("a butterfly", "butterfly"),
+        ("peanut butter and jelly", "peanut butter"),
+        ("cheddar in jelly", "cheddar"),
+        ("a house in Sicily", "house"),
+        ("strawberry jelly", "strawberry jelly"),
+        ("Truly Madly Deeply", "Truly Madly Deeply"),
+        ("eating slowly", "eating slowly"),
+    ],
+)
+def test_a_thing_that_ends_like_an_adverb_stays_whole(said: str, named: str) -> None:
+    """Nouns and names in "ly", adjectives before a noun, and how something is done."""
+    found = thing(said)
+    assert found is not None
+    assert found.name == named
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now"),
+    [
+        ("I speak Farsi.", "Let me fix that, I speak Dari.", ("speaks", "dari")),
+        ("I use Slack.", "Correction: I use Teams.", ("uses", "teams")),
+        ("I have a dog.", "Scratch that. I have a cat and need a vet.", ("has", "cat")),
+        ("I own a canoe.", "My bad, I own a kayak.", ("owns", "kayak")),
+        ("I use Slack.", "Sorry, I got that wrong. I use Teams.", ("uses", "teams")),
+    ],
+)
+def test_a_correction_in_full_replaces_what_was_just_said(
+    before: str, after: str, now: tuple[str, str]
+) -> None:
+    """Also of what one can have several of: it was wrong."""
+    assert held(heard(before, after)) == {now}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I speak Farsi.", "Let me fix that, I speak Dari too."),
+        ("I use Slack.", "Typo in the doc, I use Notion for it."),
+        ("I use Slack.", "My mistake cost us a day. I use Teams."),
+        ("I use Slack.", "The correction of the exam is out. I use Teams."),
+        ("I use Slack.", "That was wrong of them. I use Teams."),
+        ("I use Slack.", "I use Teams, scratch that itch."),
+        ("I use Slack.", "Let me fix that bug, I use Vim for it."),
+    ],
+)
+def test_what_only_sounds_like_a_correction_ends_nothing(before: str, after: str) -> None:
+    """Additions, and talk of other mistakes."""
+    assert held(heard(before)) < held(heard(before, after)) | {("", "")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ("I have a greenhouse.", "I haven't got a greenhouse any more, just glass.", set()),
+        ("I have a dog.", "I haven't got a dog sitter yet.", {("has", "dog")}),
+        ("i live in galway", "ok technically not galway, i live in cork", {("lives in", "cork")}),
+        ("I like tea.", "Well, definitely not now.", {("likes", "tea")}),
+    ],
+)  # fmt: skip
+def test_what_is_had_or_so_no_more_ends(
+    before: str, after: str, left: set[tuple[str, str]]
+) -> None:
+    """In the words of speech, and hedges are no value."""
+    assert held(heard(before, after)) == left
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Some online quiz says my favourite colour is beige.",
+        "My wife thinks that my favourite film is Jaws.",
+        "According to the quiz my favourite city is Oslo.",
+        "According to the quiz, I live in Oslo.",
+    ],
+)
+def test_what_others_say_of_a_favourite_is_not_the_users_word(said: str) -> None:
+    """As of anything else that is only reported."""
+    assert held(heard(said)) == set()
