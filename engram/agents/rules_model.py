@@ -86,7 +86,7 @@ from engram.language.statements.promises import (
 )
 from engram.language.statements.reading import everything, holds_alongside
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
-from engram.language.vocabulary import expression
+from engram.language.vocabulary import expression, vocabulary
 from engram.language.vocabulary import words as words_of
 
 # --- what the rules found in a turn, as the agent answers it
@@ -215,6 +215,9 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     held = role_slot(person.relation) if is_held_by_one(person.relation) else None
     married = person.relation in words_of("declared", "married")
     held = IS_MARRIED_TO if married else held
+    if held and person.name.casefold() in vocabulary().pronouns:
+        # "She is my wife" marries nobody to "she".
+        return
     yield _proposed(
         sources=[turn.alias],
         content=f"{who} {verb} married to {person.name}."

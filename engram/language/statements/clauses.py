@@ -103,8 +103,11 @@ def _sentences(text: str) -> Iterator[Sentence]:
         # Whole: what makes it a wish or an order may stand at its end.
         if "?" in piece.mark:
             sentence = _before_the_question(sentence)
+        courtesy = expression("statements", "courtesy").match(sentence)
+        sentence = sentence[courtesy.end() :] if courtesy else sentence
         if sentence and states(sentence):
             start = piece.start + len(said) - len(said.lstrip())
+            start += courtesy.end() if courtesy else 0
             yield Sentence(_within_reason(sentence), start)
 
 
@@ -406,6 +409,9 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
     if carried_on:
         return " ".join(carried_on)
     before = _trusted().match(clause) or expression("statements", "own_word").match(clause)
+    if before is None and clause[:5].lower() == "that " and rest != clause:
+        # "It turns out that I": as an opening, it says nothing; here it does.
+        clause, before = rest, expression("statements", "own_word").match(rest)
     if before is None and not _FIRST_PERSON.match(clause):
         before = _adverbial().match(clause)
     if before:
@@ -532,6 +538,7 @@ def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
         r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
+        r"despite|thanks\s+to|because\s+of|due\s+to|owing\s+to|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
         r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",

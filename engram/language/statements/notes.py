@@ -90,16 +90,14 @@ def people(text: str) -> Iterator[Person]:
                 continue
             before = found.groupdict().get("was") or ""
             first = found.group("name").lower()
-            opening = first.partition(" ")[0]
             if (
                 is_past(first)
                 or _NO_NAME.match(first)
-                or opening in vocabulary().thing_prepositions
-                or opening.partition("'")[0] in vocabulary().pronouns
+                or first.partition(" ")[0] in vocabulary().thing_prepositions
                 or _DOING.match(found.group())
             ):
-                # "Rang my mum", "In Rome, my mum", "She is my wife" and "Marrying my partner"
-                # introduce nobody, nor does "my husband's name, I'm Ana".
+                # "Rang my mum", "In Rome, my mum" and "Marrying my partner" introduce nobody, nor
+                # does "my husband's name, I'm Ana".
                 continue
             if is_origin(first) and found.start("relation") < found.start("name"):
                 # "My boss is Irish"

@@ -129,3 +129,54 @@ def test_what_is_had_or_so_no_more_ends(
 def test_what_others_say_of_a_favourite_is_not_the_users_word(said: str) -> None:
     """As of anything else that is only reported."""
     assert held(heard(said)) == set()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "It turns out that", "Please note that", "You ought to know that", "In case it helps,",
+        "If you're wondering,", "I'd like you to know that", "Let me add that", "Despite my age",
+        "Because of the kids", "I'm afraid", "Can you remember that",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("says", "stated"),
+    [("I use Firefox", ("uses", "firefox")), ("I live in Ghent", ("lives in", "ghent"))],
+)
+def test_what_is_said_to_say_something_says_nothing_else(
+    before: str, says: str, stated: tuple[str, str]
+) -> None:
+    """What follows it is stated as if it stood alone."""
+    assert held(heard(f"{before} {says}.")) == {stated}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "If it helps, could you use Firefox?",
+        "If you need it, I can use Firefox.",
+        "If anyone asks, I live in Ghent.",
+        "If I lived in Ghent, it would help.",
+        "Because of the noise I want to live in Ghent.",
+        "I'd like you to know that Tom uses Firefox.",
+        "Did I mention that I use Firefox?",
+    ],
+)
+def test_conditions_wishes_and_questions_state_nothing(said: str) -> None:
+    """However they begin."""
+    assert held(heard(said)) == set()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "She is my wife.",
+        "He's my manager.",
+        "Tobias with an s. That's my husband's name.",
+        "Tom is my wife's brother.",
+        "In Germany, my husband cooks.",
+    ],
+)
+def test_a_pronoun_or_a_place_is_nobodys_spouse_or_manager(said: str) -> None:
+    """Who it is, another turn may say."""
+    assert held(heard(said)) == set()
