@@ -45,7 +45,7 @@ from engram.errors import ModelRejected
 from engram.giving_way import computed
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import starts_told
-from engram.language.statements.corrections import is_wrong
+from engram.language.statements.taken_back import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 
 # --- from what a model answers to statements: quotations checked, context told from testimony

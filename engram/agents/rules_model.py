@@ -63,11 +63,9 @@ from engram.language.statements.corrections import (
     came_about,
     claims,
     corrected,
-    denied,
     given_up_for,
     instead_now,
     left_behind,
-    said_anew,
     works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
@@ -85,6 +83,7 @@ from engram.language.statements.promises import (
     names_what,
 )
 from engram.language.statements.reading import everything, holds_alongside
+from engram.language.statements.taken_back import denied, said_anew
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression, vocabulary
 from engram.language.vocabulary import words as words_of
@@ -501,7 +500,7 @@ def _with_corrections(
     if before and before[-1].said.role == "assistant":
         mending += denied(turn.content, before[-1].claimed)
         last = before[-1].claimed or last
-    else:
+    elif before and before[-1].said.speaker == turn.speaker:
         mending += said_anew(turn.content, stated, last)
     declaring = [one for one in mending if isinstance(one, Declared)]
     respelt = [one for one in mending if isinstance(one, Person)]

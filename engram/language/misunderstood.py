@@ -14,9 +14,10 @@ from engram.domain.personal_data import holds_token
 from engram.language.found import FoundNegation
 from engram.language.negation import find_negations
 from engram.language.statements.clauses import sentences, verbatim
-from engram.language.statements.corrections import claims, denied, is_wrong
+from engram.language.statements.corrections import claims
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import everything
+from engram.language.statements.taken_back import denied, is_wrong
 from engram.language.statements.third_person import sentence
 from engram.language.text import split_sentences
 

@@ -67,7 +67,7 @@ class Vocabulary(BaseModel):
         leading_determiners: Not part of what is named.
         pronouns: Name nothing by themselves.
         trailing: At the end of what is named they belong to the verb.
-        nouns_in_ly: What ends in "ly" and does not.
+        manner: So do these adverbs.
         cut_words: What follows them is about something else.
         thing_prepositions: What follows them describes a thing further.
         place_particles: Lower-case words inside names.
@@ -118,7 +118,7 @@ class Vocabulary(BaseModel):
     leading_determiners: tuple[str, ...]
     pronouns: frozenset[str]
     trailing: tuple[str, ...]
-    nouns_in_ly: frozenset[str]
+    manner: tuple[str, ...]
     cut_words: tuple[str, ...]
     thing_prepositions: tuple[str, ...]
     place_particles: frozenset[str]

@@ -51,6 +51,7 @@ from engram.language.statements import (
     promises,
     reading,
     slips,
+    taken_back,
 )
 from engram.language.statements.third_person import in_third_person, retold
 from engram.language.text import collapsed, terms_of
@@ -96,7 +97,10 @@ ENTRY_POINTS: Mapping[str, Callable[[str], object]] = {
     "corrections": lambda text: list(
         corrections.corrected(text, corrections.claims(text), (text, "The key is in the shed."))
     ),
-    "what is wrong": lambda text: list(corrections.denied(text, corrections.claims("You use Go."))),
+    "what is wrong": lambda text: list(taken_back.denied(text, corrections.claims("You use Go."))),
+    "what is said anew": lambda text: list(
+        taken_back.said_anew(text, reading.everything(text), reading.everything("I use Go."))
+    ),
     "promises kept": lambda text: list(promises.kept(text)),
     "promises ended": lambda text: list(promises.ends(text, _PROMISES)),
     "a claim to confirm": lambda text: answers.confirmed(text, "Yes."),

@@ -12,7 +12,13 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from engram.domain.slots import IS_CALLED, POSSESSING, is_functional, kind_of_value, slot_of
+from engram.domain.slots import (
+    IS_CALLED,
+    POSSESSING,
+    is_functional,
+    kind_of_value,
+    slot_of,
+)
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
@@ -29,6 +35,7 @@ from engram.language.statements.predicates import RuleStatement, find, is_subjec
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.slips import sounds_like, spelt_name
+from engram.language.statements.taken_back import PLANS, bare, not_so
 from engram.language.text import is_past, split_sentences, verb_lemma
 from engram.language.vocabulary import expression, word_lines
 
@@ -39,7 +46,6 @@ _MOST_SENTENCES = 20
 _SHORTEST_NAME = 2
 _LONG_ENOUGH = 3
 _USES = "uses"
-_PLANS = "plans to"
 _WORKS_AT = "works at"
 _WORKS_AS = "works as"
 _LIVES_IN = "lives in"
@@ -92,10 +98,10 @@ def corrected(
         before: The turns in which something else may have been said, the latest last.
     """
     # Each read once, however many sentences correct something.
-    of_user = {_bare(one.thing.name): one for one in told}
+    of_user = {bare(one.thing.name): one for one in told}
     elsewhere = cache(partial(_by_value, before))
     last_declared = cache(partial(_declared_last, before))
-    own = cache(lambda: {_bare(one.thing.name): one for one in everything(text) if one.holds})
+    own = cache(lambda: {bare(one.thing.name): one for one in everything(text) if one.holds})
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
@@ -103,7 +109,7 @@ def corrected(
             yield from _respelt(sentence, spelt, told, before)
             continue
         out = expression(_TABLE, "is_out").match(sentence.text)
-        chosen = elsewhere().get(_bare(out.group("what"))) if out else None
+        chosen = elsewhere().get(bare(out.group("what"))) if out else None
         if chosen is not None and _is_chosen(chosen):
             yield _given_up(chosen, sentence)
             continue
@@ -120,7 +126,7 @@ def corrected(
             continue
         swap = _swap(sentence)
         if swap is not None:
-            meant_one = of_user.get(_bare(swap.old)) or _by_last_word(swap.old, told)
+            meant_one = of_user.get(bare(swap.old)) or _by_last_word(swap.old, told)
             yield from _swapped(swap, meant_one, elsewhere)
         elif meant := _value_meant(
             sentence, told, " ".join((*before[-1:], text[: sentence.start])), mistaken=mistaken
@@ -160,19 +166,19 @@ def _role_given_up(
         if now and re.search(rf"\b{re.escape(one.value.casefold())}(?!\w)", said):
             yield replace(_now(one, now.group("new"), sentence), begins=True)
             return
-    what = _bare(left.group("what")) if left else ""
+    what = bare(left.group("what")) if left else ""
     for one in roles if left else ():
-        if f"{_bare(one.value)} ".startswith(f"{what} "):
+        if f"{bare(one.value)} ".startswith(f"{what} "):
             yield _given_up(one, sentence)
 
 
 def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
     """What was told by a longer name: "the Zoe" of who drives a Renault Zoe."""
-    bare = _bare(name)
+    short = bare(name)
     found = [
-        one for one in told if one.holds and one.thing.name[:1].isupper() and bare == _short(one)
+        one for one in told if one.holds and one.thing.name[:1].isupper() and short == _short(one)
     ]
-    return found[-1] if bare and found else None
+    return found[-1] if short and found else None
 
 
 def _short(one: RuleStatement) -> str:
@@ -201,7 +207,7 @@ def _respelt(
                 one, thing=Thing(spelt, spelt), begins=False, corrects=True, at=sentence.start,
                 sentence=sentence,
             )  # fmt: skip
-            yield _not_so(one, sentence)
+            yield not_so(one, sentence)
             return
     for turn in reversed(before):
         for person in people(turn):
@@ -243,7 +249,7 @@ def _value_meant(
 def _by_value(before: Sequence[str]) -> dict[str, Declared]:
     """What is said to hold of anybody and anything, by its value; the latest of each."""
     return {
-        _bare(one.value): one
+        bare(one.value): one
         for turn in before
         for one in (*_of_people(turn), *changed(turn), *declared(turn))
         if one.holds
@@ -282,9 +288,9 @@ def left_behind(
         told: What they said of themselves before it.
         last: What was said of them in the turn right before, by themselves or to them.
     """
-    holding = {(one.predicate, _bare(one.thing.name)): one for one in told if one.thing.name}
+    holding = {(one.predicate, bare(one.thing.name)): one for one in told if one.thing.name}
     own = [one for one in holding.values() if one.holds]
-    plans = [one for one in own if one.predicate == _PLANS]
+    plans = [one for one in own if one.predicate == PLANS]
     # A plan is over when it has come about as when it has come to nothing, as a promise is.
     for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
         plan = plans[end.promise].thing.phrase
@@ -322,7 +328,7 @@ def _unnamed(
     for wording, can_be_meant in _ENDED_BY_NAME:
         said = expression(_TABLE, wording).search(sentence.text)
         if said:
-            what = _bare(next(filter(None, said.groups())))
+            what = bare(next(filter(None, said.groups())))
             named = (one for one in own if can_be_meant(one.predicate) and _is_named(one, what))
             yield from (_over(one, sentence) for one in named)
     now = {one.predicate: one for one in last if one.holds and one.thing.name}
@@ -484,7 +490,7 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
     """
     if not told or expression(_TABLE, "may_give_up").search(text) is None:
         return
-    single = {(one.predicate, _bare(one.thing.name)): one for one in told if _can_give_way(one)}
+    single = {(one.predicate, bare(one.thing.name)): one for one in told if _can_give_way(one)}
     said = list(sentences(text))
     for number, sentence in enumerate(said):
         aside = expression(_TABLE, "of_others").match(sentence.text)
@@ -556,7 +562,7 @@ def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterato
     """What was told before and is so again: "back at Thornton's Garage"."""
     again = expression(_TABLE, "back_at").search(sentence.text)
     if again:
-        what, how = _bare(again.group("what")), again.group("how").lower()
+        what, how = bare(again.group("what")), again.group("how").lower()
         named = [one for one in told if _is_named(one, what) and one.predicate in _back(how)]
         yield from (_begun(one, one.thing, sentence) for one in named[-1:])
 
@@ -580,14 +586,14 @@ def _back(how: str) -> frozenset[str]:
 
 def _is_named(one: RuleStatement, what: str) -> bool:
     """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
-    name = _bare(one.thing.name)
+    name = bare(one.thing.name)
     if one.predicate == _ALLERGIC:
         # A "peanut allergy" is one to peanuts.
         return name.removesuffix("s") == what.removesuffix("s")
     if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
         # "Vesper went bust" is said of Vesper Studios.
         return f"{name} ".startswith(f"{what} ")
-    return name == what or (one.predicate == _PLANS and name.endswith(f" {what}"))
+    return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
 
 
 @cache
@@ -633,17 +639,17 @@ def by_what_was_told(
     with it, was not married to it.
     """
     had = {_short(one): one.predicate for one in told if one.holds and _short(one)}
-    had |= {_bare(one.thing.name): one.predicate for one in told if one.holds}
+    had |= {bare(one.thing.name): one.predicate for one in told if one.holds}
     swapped = {
-        one.sentence.start: had[_bare(one.thing.name)]
+        one.sentence.start: had[bare(one.thing.name)]
         for one in stated
-        if one.predicate == _USES and not one.holds and had.get(_bare(one.thing.name)) in _SWAPPED
+        if one.predicate == _USES and not one.holds and had.get(bare(one.thing.name)) in _SWAPPED
     }
     return [
         replace(one, predicate=swapped[one.sentence.start])
         if one.predicate == _USES and one.sentence.start in swapped
         else replace(one, predicate=_WORKS_AT)
-        if one.predicate == _MARRIED and had.get(_bare(one.thing.name)) == _WORKS_AT
+        if one.predicate == _MARRIED and had.get(bare(one.thing.name)) == _WORKS_AT
         else one
         for one in stated
     ]
@@ -668,57 +674,6 @@ def _over(one: RuleStatement, sentence: Sentence) -> RuleStatement:
     return replace(one, holds=False, begins=False, at=sentence.start, sentence=sentence)
 
 
-def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What was said just before, and the turn says is wrong without naming it.
-
-    Args:
-        text: "No, that's wrong. I use Postgres."
-        told: What the turn right before says of the user.
-    """
-    wrong = _wrong(text)
-    holding = [one for one in told if one.holds and one.thing.name]
-    if wrong is None or not holding:
-        return
-    instead = {one.predicate for one in everything(text) if one.holds}
-    same = [one for one in holding if one.predicate in instead]
-    if not same and len(holding) > 1:
-        # Which of them is wrong, nobody can tell.
-        return
-    for one in same or holding:
-        yield _not_so(one, wrong)
-
-
-def said_anew(
-    text: str, stated: Sequence[RuleStatement], last: Sequence[RuleStatement]
-) -> Iterator[RuleStatement]:
-    """What the turn right before says, where this one takes it back and says the same anew.
-
-    Args:
-        text: "Let me fix that, I speak Dari."
-        stated: What it says of its speaker.
-        last: What they said of themselves in the turn right before.
-    """
-    if expression(_TABLE, "anew").match(text) is None:
-        return
-    for new in stated:
-        if not new.holds or expression(_TABLE, "besides").search(new.sentence.text):
-            continue
-        same = [o for o in last if o.holds and o.predicate == new.predicate and o.thing.name]
-        # Which of two was wrong, nobody can tell.
-        if len(same) == 1 and _bare(same[0].thing.name) != _bare(new.thing.name):
-            yield _not_so(same[0], new.sentence)
-
-
-def is_wrong(text: str) -> bool:
-    """Whether a turn says that what was said before it is wrong."""
-    return _wrong(text) is not None
-
-
-def _wrong(text: str) -> Sentence | None:
-    said = expression(_TABLE, "wrong")
-    return next((one for one in sentences(text) if said.match(one.text)), None)
-
-
 def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """So that "I never said I use MongoDB" is that it is not used.
 
@@ -732,7 +687,7 @@ def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[R
     for one in everything(f"{found.group('it')}."):
         meant = (one.predicate, one.thing.name.casefold()) in said
         if one.holds and (meant or (one.predicate == _USES and is_product(one.thing))):
-            yield _not_so(one, sentence)
+            yield not_so(one, sentence)
 
 
 class _Swap(NamedTuple):
@@ -782,9 +737,9 @@ def _swapped(
                 meant, thing=things[0], holds=True, begins=swap.changed, corrects=not swap.changed,
                 denied=False, at=sentence.start, sentence=sentence,
             )  # fmt: skip
-        yield _over(meant, sentence) if swap.changed else _not_so(meant, sentence)
+        yield _over(meant, sentence) if swap.changed else not_so(meant, sentence)
         return
-    other = elsewhere().get(_bare(swap.old))
+    other = elsewhere().get(bare(swap.old))
     if other is not None:
         value = _value_alone(new, other)
         if not value:
@@ -797,7 +752,7 @@ def _swapped(
         right, wrong = tools[0][0], RuleStatement(_USES, tools[1][0])
         at = sentence.start
         yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
-        yield _over(wrong, sentence) if swap.changed else _not_so(wrong, sentence)
+        yield _over(wrong, sentence) if swap.changed else not_so(wrong, sentence)
 
 
 def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
@@ -818,18 +773,18 @@ def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleSt
             last, thing=things[0], begins=False, corrects=True, denied=False,
             at=sentence.start, sentence=sentence,
         )  # fmt: skip
-        yield _not_so(last, sentence)
+        yield not_so(last, sentence)
 
 
 def _meant_by(
     sentence: Sentence, new: str, wrong: RuleStatement, own: Mapping[str, RuleStatement]
 ) -> Iterator[RuleStatement]:
     """What was meant; "I meant Bosch. I work at Bosch." says itself what, and what is wrong."""
-    again = next((own[name] for name in own if f" {_bare(new)} " in f" {name} "), None)
+    again = next((own[name] for name in own if f" {bare(new)} " in f" {name} "), None)
     if again is None:
         yield from _meant(sentence, new, wrong)
     elif wrong.predicate == again.predicate and not _names(wrong.thing.name, again.thing.name):
-        yield from () if _holds_one(wrong) else (_not_so(wrong, sentence),)
+        yield from () if _holds_one(wrong) else (not_so(wrong, sentence),)
 
 
 def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared]:
@@ -837,7 +792,7 @@ def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared
     lead = re.match(r"(?:in|at|on|for|by) ", last.value)
     value = new if lead is None or new.startswith(lead.group()) else f"{lead.group()}{new}"
     alike = kind_of_value(value) is kind_of_value(last.value)
-    cased = _bare(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
+    cased = bare(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
     if alike and cased and not _names(value, last.value):
         yield _now(last, value, sentence)
         yield _no_longer(last, sentence)
@@ -857,18 +812,7 @@ def _value_alone(new: str, one: Declared) -> str:
 
 
 def _names(value: str, old: str) -> bool:
-    return _bare(value) == _bare(old)
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"\A(?:the|a|an|in|at|on|for|to|as) ", "", text.casefold().strip(" ."))
-
-
-def _not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
-    return replace(
-        one, holds=False, begins=False, denied=True, corrects=False, at=sentence.start,
-        sentence=sentence,
-    )  # fmt: skip
+    return bare(value) == bare(old)
 
 
 def _now(one: Declared, new: str, sentence: Sentence) -> Declared:

@@ -168,7 +168,7 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
         # "Tom is my wife's brother" says who neither of them is.
-        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w|'s),?"),
+        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w|'s\s+(?!name\b|nickname\b)),?"),
         re.compile(
             rf"(?i:\b(?:i|we)\s+(?:also\s+)?(?:have|'ve got|got)\s+an?\s+{which}{relation})"
             rf"(?:,|:|(?i:\s+(?:called|named)))\s+{_NAME}(?=\s*(?:\Z|[.,;!]|(?:and|who|aged)\b))"

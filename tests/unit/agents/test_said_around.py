@@ -26,8 +26,8 @@ PLAIN = [
     ("I work as a nurse", "works as", "nurse"),
     ("I'm married to Ana", "is married to", "ana"),
 ]
-MISREAD = 0.06
-"""Of all; .04 to .05 are, and .21 were before objects ended where adverbs begin."""
+MISREAD = 0.09
+"""Of all; .07 to .08 are, and .21 were before objects ended where adverbs begin."""
 
 
 @pytest.mark.parametrize("shift", range(3))
