@@ -38,11 +38,11 @@ _MOST_SHARE: Final = 2.0
 _NAP: Final = 0.002
 # Of the time since somebody looked, no more than this was rest: perhaps nothing was under way.
 _LONGEST_NAP: Final = 0.02
-LONGEST_DELAY: Final = 30.0
+LONGEST_DELAY: Final = 20.0
 """Seconds for which work is put off where no lull comes."""
 # Of it, the end in which what is put off begins, one after the other: what was put off by the same
 # calls would begin at once else, and whoever calls then waits for all of it.
-_BEGINNING: Final = 0.5
+_BEGINNING: Final = 0.25
 # Seconds without anybody who waits that make a lull: where a dozen talk without a pause there are
 # gaps between their calls all the time, each of a few milliseconds.
 _LULL: Final = 0.25
@@ -102,7 +102,7 @@ class Rests:
         """Wait until nobody has waited for an answer for a moment, or somebody waits for the work.
 
         Args:
-            longest: Seconds after which it goes on anyway; in the second half of them one after
+            longest: Seconds after which it goes on anyway; in the last quarter of them one after
                 the other does.
         """
         end = self._clock() + longest

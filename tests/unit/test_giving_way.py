@@ -198,9 +198,9 @@ async def test_work_is_put_off_for_a_while_at_most() -> None:
     """Under calls without end it begins when its time is over, by a clock made by hand."""
     looking = Looking()
     with looking.rests.awaited():
-        waiting = asyncio.ensure_future(looking.rests.lull(10.0))
+        waiting = asyncio.ensure_future(looking.rests.lull(20.0))
         await asyncio.sleep(0)
-        looking.now += 4.9
+        looking.now += 14.9
         await asyncio.sleep(0.1)
         assert not waiting.done()
         looking.now += 0.2
@@ -213,13 +213,13 @@ async def test_what_was_put_off_together_begins_one_after_the_other() -> None:
     begun: asyncio.Queue[float] = asyncio.Queue()
 
     async def begin() -> None:
-        await looking.rests.lull(10.0)
+        await looking.rests.lull(20.0)
         begun.put_nowait(looking.now)
 
     with looking.rests.awaited():
         waiting = [asyncio.ensure_future(begin()) for _ in range(5)]
         await asyncio.sleep(0)
-        for moment in (5.0, 6.0, 7.0, 8.0, 9.0):
+        for moment in (15.0, 16.0, 17.0, 18.0, 19.0):
             looking.now = moment - 0.1
             await asyncio.sleep(0.1)
             assert begun.empty()
