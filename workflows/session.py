@@ -53,6 +53,7 @@ class SessionWorkflow:
     def __init__(self, state: SessionState) -> None:
         self._state = self._began = state
         self._updates = 0
+        self._storing = 0
         # The turn with the highest number that this run has stored, where that is known.
         self._newest: tuple[int, str] | None = None
         # A turn can be forgotten before whoever stores it has answered.
@@ -91,7 +92,11 @@ class SessionWorkflow:
         # Claimed before the first await, so that no other handler numbers its turns alike.
         self._state = self._state.model_copy(update={"turns_accepted": first + count})
         self._set_buffer(self._state.buffer.touched(workflow.now()))
-        stored = await self._store(request, first)
+        self._storing += 1
+        try:
+            stored = await self._store(request, first)
+        finally:
+            self._storing -= 1
         self._absorb(request, stored)
         self._note_newest(stored, first)
         return EncodeReply(
@@ -108,7 +113,9 @@ class SessionWorkflow:
         self._check_start(self._began)
         # The next run begins once all handlers have answered. Those that a store keeps waiting
         # must not be joined by ever more: Temporal takes no more than 2,000 updates of a run.
-        if self._history_is_full():
+        # Where none is kept waiting, this one is taken: of a run that is refused everything else
+        # nothing goes on, and that its history is too large Temporal says with a task only.
+        if self._storing and self._history_is_full():
             raise refusal(
                 TemporalUnavailable(
                     "This run of the session is full; the next one takes the turns.",
