@@ -19,6 +19,7 @@ from engram import Settings
 from engram.contracts import names
 from engram.contracts.importing import ImportProgress
 from engram.domain.memories import DerivedMemory
+from engram.errors import EncryptionKeysUnusable
 from tests.support.durability_checks import assert_sound, episodes
 from tests.support.programs import SMALL, Program, servers_of, started, until
 from tests.support.temporal_server import client_of
@@ -75,7 +76,10 @@ async def reaches(folder: Path, wanted: int, *programs: Program) -> int:
     assert await until(record.exists, PATIENCE, *programs), programs[-1].said()
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and all(program.alive() for program in programs):
-        with contextlib.suppress(RPCError, RuntimeError, ValueError, OSError):
+        # The server is named before the keys are made that its answers are read with.
+        with contextlib.suppress(
+            RPCError, RuntimeError, ValueError, OSError, EncryptionKeysUnusable
+        ):
             position = await acknowledged(folder)
             if position > wanted:
                 return position
