@@ -89,6 +89,18 @@ def view(number: int, turn: dict[str, Any]) -> TurnView:
     )
 
 
+def a_turn_a_day(*said: str) -> list[dict[str, str]]:
+    """Turns on one day after the other; "A: " before what the assistant says."""
+    return [
+        {
+            "text": text.removeprefix("A: "),
+            "role": "assistant" if text.startswith("A: ") else "user",
+            "timestamp": f"2025-01-{day:02}T12:00:00+00:00",
+        }
+        for day, text in enumerate(said, start=1)
+    ]
+
+
 def told(turns: list[dict[str, Any]], *, at_once: bool = False) -> ReconciledKnowledge:
     """What is known after these turns of one session, consolidated one by one or all together.
 

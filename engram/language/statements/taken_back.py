@@ -52,13 +52,14 @@ def said_anew(
         return
     anew = [one for one in stated if one.holds and one.predicate not in _NEVER_ANEW]
     # What is said after anything else need be no correction.
-    first = [one for one in anew if one.at == begun.end()]
-    for new in first[:1]:
-        told = [o for o in last if o.holds and o.predicate == new.predicate and o.thing.name]
-        again = {bare(one.thing.name) for one in anew if one.predicate == new.predicate}
-        # Which of two was wrong, nobody can tell; "a small dog" is the dog.
-        if len(told) == len(again) == 1 and not _goes_with(told[0].thing.name, new.thing.name):
-            yield not_so(told[0], new.sentence)
+    new = next((one for one in anew if one.at == begun.end()), None)
+    if new is None:
+        return
+    told = [o for o in last if o.holds and o.predicate == new.predicate and o.thing.name]
+    again = {bare(one.thing.name) for one in anew if one.predicate == new.predicate}
+    # Which of two was wrong, nobody can tell; "a small dog" is the dog.
+    if len(told) == len(again) == 1 and not _goes_with(told[0].thing.name, new.thing.name):
+        yield not_so(told[0], new.sentence)
 
 
 # One may like, plan and promise several things, whatever is said of it next.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.slot_labels import Verdict, judged, told
+from tests.support.slot_labels import Verdict, a_turn_a_day, judged, told
 
 # Turns, what is so after them, and what was so.
 CHANGED = [
@@ -267,16 +267,8 @@ def _labels(values: str) -> list[dict[str, str]]:
     return [{"predicate": predicate, "object": what} for predicate, what in pairs]
 
 
-def _days(*said: str) -> list[dict[str, str]]:
-    """A turn a day."""
-    return [
-        {"text": text, "timestamp": f"2025-01-{day:02d}T12:00:00+00:00"}
-        for day, text in enumerate(said, start=1)
-    ]
-
-
 def _judged(story: str, *, current: str = "", past: str = "", never: str = "") -> Verdict:
-    turns = _days(*story.split(" | "))
+    turns = a_turn_a_day(*story.split(" | "))
     labels = {"current": _labels(current), "past": _labels(past), "never": _labels(never)}
     return judged(labels, told(turns))
 
@@ -314,7 +306,7 @@ STILL_SO = [
 
 def _current(*turns: str) -> list[str]:
     """What is so after these turns, without what only says that something ended."""
-    known = told(_days(*turns)).known.values()
+    known = told(a_turn_a_day(*turns)).known.values()
     held = (m for m in known if m.superseded_by is None and m.resolution is None)
     return [m.content for m in held if m.slot and not m.slot.predicate.startswith("no longer")]
 

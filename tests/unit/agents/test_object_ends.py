@@ -6,17 +6,12 @@ import pytest
 
 from engram.language.statements.objects import thing
 from tests.support.reconciliation import ReconciledKnowledge
-from tests.support.slot_labels import answered, held, told
+from tests.support.slot_labels import a_turn_a_day, answered, held, told
 
 
 def heard(*texts: str) -> ReconciledKnowledge:
     """What is known after these turns, a day apart."""
-    return told(
-        [
-            {"text": text, "timestamp": f"2025-01-{day:02}T12:00:00+00:00"}
-            for day, text in enumerate(texts, start=1)
-        ]
-    )
+    return told(a_turn_a_day(*texts))
 
 
 @pytest.mark.parametrize(
