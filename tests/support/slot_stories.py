@@ -19,6 +19,8 @@ class Kind:
         ends: Wordings that say it is over.
         denies: Wordings that say it is not so, of what never was.
         functional: Whether it holds one value at a time.
+        alike: Of the values of a predicate that holds several, those of one kind.
+        instead: Of the wordings that state, those that put a value in place of what is alike.
     """
 
     predicate: str
@@ -28,6 +30,14 @@ class Kind:
     ends: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
     functional: bool = True
+    alike: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+
+    def replaced_by(self, value: str, wording: str) -> tuple[str, ...]:
+        """What that statement of that value ends, of what is known beside it."""
+        if wording not in self.instead or value not in self.alike:
+            return ()
+        return tuple(other for other in self.alike if other != value)
 
 
 KINDS: Final = (
@@ -85,6 +95,8 @@ KINDS: Final = (
         ("I no longer use {}.", "I don't use {} any more.", "I stopped using {}."),
         ("I don't use {}.",),
         functional=False,
+        alike=("Trello", "Linear"),
+        instead=("I'm using {} now.",),
     ),
     Kind(
         "likes",
@@ -184,8 +196,11 @@ def told(choices: Sequence[Choice]) -> tuple[list[str], Account]:
         else:
             turns.append("")
             spoken = {number}
-        words, value, holds = _said(kind, choice, account)
+        wording, value, holds = _said(kind, choice, account)
+        words = wording.format(*[value] * wording.count("{}"))
         turns[-1] = f"{turns[-1]} {words}".strip()
+        for other in kind.replaced_by(value, wording):
+            account.hear(kind, other, holds=False, turn=len(turns) - 1)
         account.hear(kind, value, holds=holds, turn=len(turns) - 1)
     return turns, account
 
@@ -207,6 +222,5 @@ def _said(kind: Kind, choice: Choice, account: Account) -> tuple[str, str, bool]
         "end": kind.ends,
         "deny": kind.denies if held is None else kind.ends,
     }[move] or kind.states
-    words = wordings[choice.wording % len(wordings)]
     holds = wordings is not kind.ends and wordings is not kind.denies
-    return words.format(*[value] * words.count("{}")), value, holds
+    return wordings[choice.wording % len(wordings)], value, holds
