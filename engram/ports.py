@@ -88,6 +88,10 @@ class Embedder(Protocol):
         """
         ...
 
+    def encode_terms(self, text: str) -> SparseVector:
+        """The BM25 side of a question alone, with weight 1 for each term; asks no model."""
+        ...
+
 
 class Reranker(Protocol):
     """Looks at a question and texts together, and says how well each answers."""

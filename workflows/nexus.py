@@ -43,8 +43,7 @@ from engram.operations.nexus import MemoryService, Recalled
 from engram.operations.rates import RateLimit
 from engram.operations.recall import ContextBlock
 from engram.operations.turns import Receipt
-from engram.ports import MemoryRepository
-from engram.recall.search import RecallEmbedder
+from engram.ports import Embedder, MemoryRepository
 from engram.settings import Settings
 from engram.storage.trail import AuditTrail
 from engram.system import new_id, system_clock
@@ -106,7 +105,7 @@ async def answering_nexus(
 async def nexus_door(
     client: Client,
     repository: MemoryRepository,
-    embedder: RecallEmbedder,
+    embedder: Embedder,
     settings: Settings,
     trail: AuditTrail | None,
 ) -> AsyncIterator[None]:

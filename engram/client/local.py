@@ -26,10 +26,9 @@ from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
 from engram.operations.turns import TurnHandlers
-from engram.ports import Clock, MemoryRepository, Scrubber
+from engram.ports import Clock, Embedder, MemoryRepository, Scrubber
 from engram.recall.context import Briefing
 from engram.recall.pipeline import Recaller
-from engram.recall.search import RecallEmbedder
 from engram.settings import Settings
 from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
@@ -142,7 +141,7 @@ EmbedderSpec: TypeAlias = "str | EmbeddingModel | AgentEmbedder"
 def direct_engine(
     client: Client,
     repository: MemoryRepository,
-    embedder: RecallEmbedder,
+    embedder: Embedder,
     settings: Settings,
     clock: Clock,
     *,

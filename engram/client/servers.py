@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack
 
 from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
 from engram.lifecycle.due import review_stamp
-from engram.ports import MaintenanceRepository
+from engram.ports import Embedder, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.server import ServerRepository, connect_qdrant
 from engram.storage.trail import keeping_trail
@@ -16,9 +16,7 @@ from engram.system import new_secret, system_clock
 from engram.temporal.connection import connect_temporal, key_store
 
 
-async def open_server_repository(
-    settings: Settings, embedder: PydanticEmbedder
-) -> MaintenanceRepository:
+async def open_server_repository(settings: Settings, embedder: Embedder) -> MaintenanceRepository:
     """The store on the Qdrant server that the settings name; it stamps what it writes.
 
     Raises:

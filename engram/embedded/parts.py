@@ -24,7 +24,6 @@ from engram.embedding.offline import NAME, OfflineEmbedder
 from engram.errors import DataFolderUnusable
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, Embedder, MemoryRepository
-from engram.recall.search import RecallEmbedder
 from engram.server.listening import answering_when_asked
 from engram.settings import RULES, Settings
 from engram.storage.trail import keeping_trail
@@ -112,7 +111,7 @@ async def start_parts(
     return Parts(engine, server.temporal_ui_url, server.address)
 
 
-def _embedder(spec: EmbedderSpec) -> RecallEmbedder:
+def _embedder(spec: EmbedderSpec) -> Embedder:
     if spec == NAME:
         return OfflineEmbedder()
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only what is used loads

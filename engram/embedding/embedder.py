@@ -1,10 +1,10 @@
-"""The embedder: any Pydantic AI embedding model for the dense side, BM25 for the other."""
+"""The embedder that a setting names: offline, or over any Pydantic AI embedding model."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pydantic_ai
 from pydantic_ai.embeddings import (
@@ -17,9 +17,10 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
 from engram.contracts.messages import ModelSpent, meter_that_is_up
+from engram.embedding.batches import CHARACTERS_ON_THE_LOOP, batches
 from engram.embedding.bm25 import ENCODING, encode_document, encode_known, encode_query
-from engram.embedding.local import CHARACTERS_ON_THE_LOOP, FastEmbedModel, WordLlamaModel
-from engram.embedding.offline import NAME
+from engram.embedding.local import FastEmbedModel
+from engram.embedding.offline import NAME, OfflineEmbedder
 from engram.errors import (
     EmbeddingFailed,
     EngramError,
@@ -28,7 +29,7 @@ from engram.errors import (
     WrongVectorSize,
 )
 from engram.giving_way import computed
-from engram.ports import SparseVector, TextVectors
+from engram.ports import Embedder, SparseVector, TextVectors
 
 # --- what a provider's errors mean for the caller: try again, or change something
 
@@ -76,17 +77,14 @@ def _retry(message: str, error: Exception, status: int | None = None) -> Embeddi
 
 # --- the embedder: any Pydantic AI embedding model for the dense side, BM25 for the other
 
-BATCH_TEXTS = 64
-BATCH_CHARACTERS = 64_000
 # Providers refuse a text past about 8,000 tokens. This much stays below in every
 # script; the BM25 side always covers the whole text.
 REMOTE_TEXT_BYTES = 16_000
 REQUEST_SECONDS = 30.0
 _PROBE = "A probe of the size of the vectors."
-_LOCAL_MODELS = (WordLlamaModel, FastEmbedModel)
 
 
-def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> PydanticEmbedder:
+def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> Embedder:
     """The embedder that a setting, a model or a Pydantic AI embedder stands for.
 
     Args:
@@ -97,6 +95,8 @@ def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> Pydantic
         InvalidSettings: the string names no model, or its provider's package is missing.
         ModelRejected: the provider is not set up, for example its key is missing.
     """
+    if spec == NAME:
+        return OfflineEmbedder()
     if isinstance(spec, pydantic_ai.Embedder):
         return PydanticEmbedder(spec)
     if isinstance(spec, str):
@@ -105,8 +105,6 @@ def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> Pydantic
 
 
 def _model_named(name: str) -> EmbeddingModel:
-    if name == NAME:
-        return WordLlamaModel()
     provider, _, model = name.partition(":")
     if provider == "fastembed" and model:
         return FastEmbedModel(model)
@@ -177,7 +175,7 @@ class PydanticEmbedder:
         return (await self._embed([text], "query", encode_query))[0]
 
     def encode_terms(self, text: str) -> SparseVector:
-        """The BM25 side of a question alone; asks no model."""
+        """See :meth:`engram.ports.Embedder.encode_terms`."""
         return encode_known(text)
 
     async def _embed(
@@ -194,7 +192,7 @@ class PydanticEmbedder:
         return found
 
     async def _dense(self, texts: Sequence[str], side: EmbedInputType) -> list[tuple[float, ...]]:
-        if not isinstance(self._innermost, _LOCAL_MODELS):
+        if not isinstance(self._innermost, FastEmbedModel):
             texts = [_shortened(text) for text in texts]
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
@@ -214,7 +212,7 @@ class PydanticEmbedder:
     def _count(self, part: ModelSpent) -> None:
         """Add to the meter that is up. What runs on this machine costs nothing but time."""
         meter = meter_that_is_up()
-        if meter is not None and not isinstance(self._innermost, _LOCAL_MODELS):
+        if meter is not None and not isinstance(self._innermost, FastEmbedModel):
             meter.add_embedded(part)
 
     def _check(self, vectors: list[tuple[float, ...]], expected: int) -> None:
@@ -251,19 +249,6 @@ def _taken(model: str, result: EmbeddingResult) -> ModelSpent:
         cost_usd=cost or 0.0,
         unpriced_requests=int(cost is None),
     )
-
-
-def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """``texts`` in order, in runs of bounded number and length; a longer text runs alone."""
-    start, characters = 0, 0
-    for index, text in enumerate(texts):
-        full = index - start >= BATCH_TEXTS or characters + len(text) > BATCH_CHARACTERS
-        if full and index > start:
-            yield texts[start:index]
-            start, characters = index, 0
-        characters += len(text)
-    if start < len(texts):
-        yield texts[start:]
 
 
 def _encode_all(encode: Callable[[str], SparseVector], texts: Sequence[str]) -> list[SparseVector]:

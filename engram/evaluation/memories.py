@@ -23,7 +23,7 @@ from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.extractor import Extractor
 from engram.language.negation_scope import covers
 from engram.language.query import analyse
-from engram.ports import Clock, Reranker
+from engram.ports import Clock, Embedder, Reranker
 from engram.recall.denials import Negations
 from engram.recall.pipeline import Recaller, first_reach
 from engram.recall.request import RecallRequest
@@ -31,7 +31,6 @@ from engram.recall.results import Ranked, RecallHit
 from engram.recall.search import (
     FoundMemory,
     PreparedQuery,
-    RecallEmbedder,
     Search,
 )
 from engram.settings import Settings
@@ -55,7 +54,7 @@ class MeasuredMemory:
     def __init__(
         self,
         repository: EdgeRepository,
-        embedder: RecallEmbedder,
+        embedder: Embedder,
         settings: Settings,
         *,
         clock: Clock,

@@ -17,7 +17,7 @@ from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMe
 from engram.domain.scope import Scope
 from engram.language.query import analyse
 from engram.lifecycle.policies import is_disputed
-from engram.ports import MemoryRepository, Reranker
+from engram.ports import Embedder, MemoryRepository, Reranker
 from engram.recall.denials import Covers, Negations
 from engram.recall.replies import replies_in_place
 from engram.recall.request import RecallRequest
@@ -27,7 +27,6 @@ from engram.recall.search import (
     FoundMemory,
     Pool,
     PreparedQuery,
-    RecallEmbedder,
     Search,
     SearchBudget,
 )
@@ -87,7 +86,7 @@ class Recaller:
     def __init__(
         self,
         repository: MemoryRepository,
-        embedder: RecallEmbedder,
+        embedder: Embedder,
         weights: ConfidenceWeights,
         settings: Settings,
         covers: Covers,

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.language.query import Analysis
-from engram.ports import Embedder, Match, MemoryRepository, SearchRequest, SparseVector, TextVectors
+from engram.ports import Embedder, Match, MemoryRepository, SearchRequest, TextVectors
 from engram.recall.request import RecallRequest, Visibility, asked_for, where
 
 # --- two sides of a search on one scale: meaning (dense) and words (BM25)
@@ -135,14 +135,6 @@ def _counted(
 # --- bringing up candidates: which memories are near the question, and reading the best of them
 
 
-class RecallEmbedder(Embedder, Protocol):
-    """An embedder that also tells the terms of a text, without asking a model."""
-
-    def encode_terms(self, text: str) -> SparseVector:
-        """The terms of ``text``, as a question."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
     """A request, its vectors, what it asks for, and from when it looks."""
@@ -189,7 +181,7 @@ class Search:
     """Finds candidates in a store."""
 
     repository: MemoryRepository
-    embedder: RecallEmbedder
+    embedder: Embedder
 
     async def retrieve_candidates(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         """Up to ``reach.pool`` candidates of all types.

@@ -30,7 +30,7 @@ from engram.errors import InvalidInput, StorageUnavailable
 from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
-from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, TextVectors
+from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, SparseVector, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
 from engram.transfer.memories import life_before
@@ -327,6 +327,9 @@ class _KnownVectors:
 
     async def embed_query(self, text: str) -> TextVectors:
         return await self._embedder.embed_query(text)
+
+    def encode_terms(self, text: str) -> SparseVector:
+        return self._embedder.encode_terms(text)
 
 
 # --- putting memories of an export back as they were; what is there already stays as it is

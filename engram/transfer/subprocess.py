@@ -35,14 +35,14 @@ class PreparationSubprocess:
     """Prepares in a second process; in this one where that is not to be had.
 
     Args:
-        spec: The embedder's setting, for one that works offline; None: the other
-            process only extracts, and ``here`` embeds.
+        embeds: Whether the other process embeds, too, offline; else it only extracts, and
+            ``here`` embeds.
         phone_region: As in the settings.
         here: Prepares in this process when the other fails.
     """
 
-    def __init__(self, spec: str | None, phone_region: str, here: Preparer) -> None:
-        self._made_with = (spec, phone_region)
+    def __init__(self, phone_region: str, here: Preparer, *, embeds: bool) -> None:
+        self._made_with = (embeds, phone_region)
         self._here = here
         self._aside = ProcessAside(load=_behind_others)
         self._loading: asyncio.Task[None] | None = None
@@ -120,9 +120,7 @@ async def preparing(embedder: Embedder, settings: Settings) -> AsyncIterator[Pre
     if _cores() < _LEAST_CORES:
         yield here
         return
-    aside = PreparationSubprocess(
-        settings.embedder if offline else None, settings.phone_region, here
-    )
+    aside = PreparationSubprocess(settings.phone_region, here, embeds=offline)
     try:
         yield aside
     finally:
@@ -133,12 +131,9 @@ async def preparing(embedder: Embedder, settings: Settings) -> AsyncIterator[Pre
 
 
 @cache
-def _preparer(spec: str | None, phone_region: str) -> HerePreparer:
-    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only the other process needs it
-
-    return HerePreparer(
-        make_embedder(spec) if spec else None, Extractor(Settings.load(phone_region=phone_region))
-    )
+def _preparer(embeds: bool, phone_region: str) -> HerePreparer:
+    extractor = Extractor(Settings.load(phone_region=phone_region))
+    return HerePreparer(OfflineEmbedder() if embeds else None, extractor)
 
 
 @cache
@@ -147,5 +142,5 @@ def _loop() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-def _prepared(spec: str | None, phone_region: str, work: Sequence[Work]) -> tuple[Any, ...]:
-    return packed(_loop().run(_preparer(spec, phone_region).prepare(work)))
+def _prepared(embeds: bool, phone_region: str, work: Sequence[Work]) -> tuple[Any, ...]:
+    return packed(_loop().run(_preparer(embeds, phone_region).prepare(work)))

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
+from engram.ports import Embedder
 from engram.settings import Settings
 from tests.benchmarks.people import everything, questions
 from tests.benchmarks.recall_scale import in_a_process
@@ -106,14 +107,14 @@ def _opened(folder: Path) -> Any:
 
 
 def _embedded(
-    loop: asyncio.AbstractEventLoop, embedder: PydanticEmbedder, text: str, _action: object = None
+    loop: asyncio.AbstractEventLoop, embedder: Embedder, text: str, _action: object = None
 ) -> list[float]:
     return list(loop.run_until_complete(embedder.embed_query(text)).dense)
 
 
 def _all_embedded(
     loop: asyncio.AbstractEventLoop,
-    embedder: PydanticEmbedder,
+    embedder: Embedder,
     texts: Sequence[str],
     _action: object = None,
 ) -> list[list[float]]:

@@ -29,9 +29,9 @@ from engram import Turn
 from engram.domain.memories import AnyMemory, Episode
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
 from engram.lifecycle.due import review_stamp
-from engram.ports import NewMemory, TextVectors
+from engram.ports import Embedder, NewMemory, TextVectors
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from tests.benchmarks.people import NOW, embedded, everything, questions, words
@@ -158,7 +158,7 @@ def _batches(scope: Scope, each: int) -> Iterator[list[AnyMemory]]:
 
 
 async def _with_vectors(
-    embedder: PydanticEmbedder, batch: list[AnyMemory], known: dict[str, TextVectors]
+    embedder: Embedder, batch: list[AnyMemory], known: dict[str, TextVectors]
 ) -> list[NewMemory]:
     """All users say the same: it is embedded once."""
     first, last = batch[0].content, batch[-1].content

@@ -19,8 +19,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
-from engram.ports import NewMemory
+from engram.ports import Embedder, NewMemory
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.edge_engine import EdgeDialect, engine
@@ -161,7 +160,7 @@ def of(scope: Scope, memory: AnyMemory) -> AnyMemory:
     return memory.model_copy(update=changed)
 
 
-async def embedded(embedder: PydanticEmbedder, memories: list[AnyMemory]) -> list[NewMemory]:
+async def embedded(embedder: Embedder, memories: list[AnyMemory]) -> list[NewMemory]:
     """Memories with their vectors; a turn is indexed with the one before it."""
     before: list[str | None] = [
         memories[at - 1].content if at and isinstance(one, Episode) and one.sequence else None
@@ -196,7 +195,7 @@ def words(number: int) -> str:
 
 
 def raw_queries(
-    repository: EdgeRepository, embedder: PydanticEmbedder, whose: Scope
+    repository: EdgeRepository, embedder: Embedder, whose: Scope
 ) -> Callable[[str], Awaitable[None]]:
     """The engine's own search among a user's turns, and nothing around it."""
     shard = repository.shards[MemoryType.EPISODIC]

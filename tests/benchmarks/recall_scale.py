@@ -26,9 +26,9 @@ from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
 from engram.language.negation_scope import covers
-from engram.ports import NewMemory, SearchRequest
+from engram.ports import Embedder, NewMemory, SearchRequest
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
@@ -103,7 +103,7 @@ def _batches(size: int) -> Iterator[list[AnyMemory]]:
         yield made[start : start + _BATCH]
 
 
-def _recall(repository: EdgeRepository, embedder: PydanticEmbedder, settings: Settings) -> Ask:
+def _recall(repository: EdgeRepository, embedder: Embedder, settings: Settings) -> Ask:
     recaller = Recaller(repository, embedder, settings.confidence_weights, settings, covers)
 
     async def ask(query: str) -> object:
@@ -113,7 +113,7 @@ def _recall(repository: EdgeRepository, embedder: PydanticEmbedder, settings: Se
     return ask
 
 
-def _engine(repository: EdgeRepository, embedder: PydanticEmbedder, settings: Settings) -> Ask:
+def _engine(repository: EdgeRepository, embedder: Embedder, settings: Settings) -> Ask:
     async def ask(query: str) -> object:
         request = SearchRequest(
             vectors=await embedder.embed_query(query),
@@ -125,7 +125,7 @@ def _engine(repository: EdgeRepository, embedder: PydanticEmbedder, settings: Se
     return ask
 
 
-async def _local_mode(embedder: PydanticEmbedder, size: int) -> dict[str, float]:
+async def _local_mode(embedder: Embedder, size: int) -> dict[str, float]:
     client = AsyncQdrantClient(":memory:")
     await client.create_collection(
         "memories",

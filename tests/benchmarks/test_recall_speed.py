@@ -18,9 +18,9 @@ import pytest_asyncio
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
 from engram.language.negation_scope import covers
-from engram.ports import NewMemory
+from engram.ports import Embedder, NewMemory
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
@@ -40,14 +40,14 @@ REFERENCE = 2.7
 
 
 @pytest.fixture(scope="module")
-def embedder() -> PydanticEmbedder:
+def embedder() -> Embedder:
     """The offline model."""
     return make_embedder("wordllama")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def repository(
-    tmp_path_factory: pytest.TempPathFactory, embedder: PydanticEmbedder
+    tmp_path_factory: pytest.TempPathFactory, embedder: Embedder
 ) -> AsyncIterator[EdgeRepository]:
     """A store with everybody's memories, made once."""
     store = await EdgeRepository.open(
@@ -99,7 +99,7 @@ async def measured(
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_recall_is_quick_among_ten_thousand_memories(
-    repository: EdgeRepository, embedder: PydanticEmbedder
+    repository: EdgeRepository, embedder: Embedder
 ) -> None:
     """Of turns in 8 ms, of everything in 12 ms, over two steps of links in 15 ms (medians)."""
     recaller = Recaller(repository, embedder, ConfidenceWeights(), SETTINGS, covers)

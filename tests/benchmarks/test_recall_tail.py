@@ -18,10 +18,11 @@ import pytest
 from temporalio.client import Client
 
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
 from engram.language.negation_scope import covers
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.due import review_stamp
+from engram.ports import Embedder
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
@@ -58,7 +59,7 @@ SCOPE = Scope(namespace="default", user_id="user3")
 class Asking:
     """Recalls that are noted, as ``MemoryStore`` has them, without the way there."""
 
-    def __init__(self, repository: EdgeRepository, embedder: PydanticEmbedder) -> None:
+    def __init__(self, repository: EdgeRepository, embedder: Embedder) -> None:
         settings = Settings.load()
         ids = count()
         self._settings = settings

@@ -17,8 +17,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
-from engram.ports import MemoryRepository, NewMemory
+from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
@@ -111,7 +110,7 @@ class Memories:
     def __init__(
         self,
         repository: MemoryRepository,
-        embedder: PydanticEmbedder,
+        embedder: Embedder,
         settings: Settings = SETTINGS,
     ) -> None:
         self.repository = repository

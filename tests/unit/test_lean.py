@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from genai_prices import Usage, calc_price
@@ -16,7 +17,6 @@ from genai_prices.data_snapshot import set_custom_snapshot
 
 from engram.agents.models import prices_when_asked
 from engram.client.http import AttachedEngine
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
 from engram.embedding.offline import OfflineEmbedder
 from engram.errors import OwnerUnavailable
 from engram.server.listening import answering_when_asked
@@ -43,18 +43,6 @@ def test_prices_are_there_when_they_are_asked_for() -> None:
     assert price.total_price > 0
 
 
-async def test_the_embedder_that_loads_later_is_the_offline_one() -> None:
-    """Its name, by which stores are known, its vectors and its terms are those of the other."""
-    later, now = OfflineEmbedder(), make_embedder("wordllama")
-    assert later.identity == now.identity
-    assert await later.dimensions() == await now.dimensions()
-    texts = ["I live in Oslo.", "Tea."]
-    await later.load()
-    assert await later.embed_documents(texts) == await now.embed_documents(texts)
-    assert await later.embed_query(texts[0]) == await now.embed_query(texts[0])
-    assert later.encode_terms(texts[0]) == now.encode_terms(texts[0])
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's")
 def test_threads_share_what_they_free() -> None:
     """In a process that asks for it, no thread keeps a heap of its own."""
@@ -77,12 +65,13 @@ def test_threads_share_what_they_free() -> None:
 async def test_who_asked_first_goes_on_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn that comes once the parts are there does not overtake one that still loads them."""
     embedder, went_on, parts = OfflineEmbedder(), list[str](), asyncio.Event()
+    loop, computed = asyncio.get_running_loop(), OfflineEmbedder._vectors  # noqa: SLF001 - where it loads
 
-    def made(spec: str) -> PydanticEmbedder:
-        parts.set()
-        return make_embedder(spec)
+    def loading(self: OfflineEmbedder, *asked: Any) -> Any:
+        loop.call_soon_threadsafe(parts.set)
+        return computed(self, *asked)
 
-    monkeypatch.setattr("engram.embedding.embedder.make_embedder", made)
+    monkeypatch.setattr(OfflineEmbedder, "_vectors", loading)
 
     async def turn(name: str) -> None:
         await embedder.load()

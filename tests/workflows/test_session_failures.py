@@ -13,7 +13,7 @@ from temporalio.client import Client
 from engram.contracts.session import ConsolidationRequest, EncodeCall, EncodeRequest
 from engram.domain.memories import Fact, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import PydanticEmbedder
+from engram.embedding.offline import OfflineEmbedder
 from engram.errors import (
     ModelRejected,
     StorageError,
@@ -145,16 +145,16 @@ async def test_a_text_that_the_embedder_refuses_fails_its_own_caller_alone(
     temporal_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another caller's turns in the same update are stored; the refused one is told why."""
-    embed = PydanticEmbedder.embed_documents
+    embed = OfflineEmbedder.embed_documents
 
     async def refusing(
-        self: PydanticEmbedder, texts: Sequence[str], before: Sequence[str | None] | None = None
+        self: OfflineEmbedder, texts: Sequence[str], before: Sequence[str | None] | None = None
     ) -> list[TextVectors]:
         if any("unwelcome" in text for text in texts):
             raise ModelRejected("The embedding model refused the request with status 400.")
         return await embed(self, texts, before)
 
-    monkeypatch.setattr(PydanticEmbedder, "embed_documents", refusing)
+    monkeypatch.setattr(OfflineEmbedder, "embed_documents", refusing)
     async with running_session(temporal_client) as session:
         calls = tuple(EncodeCall(turns=(turn(text),)) for text in ("fine", "unwelcome", "good"))
         request = EncodeRequest(calls=calls)

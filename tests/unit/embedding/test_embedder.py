@@ -16,14 +16,9 @@ from pydantic_ai import Embedder as PydanticAIEmbedder
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
 from pydantic_ai.embeddings.result import EmbedInputType
 
-from engram.embedding import local, offline
-from engram.embedding.embedder import (
-    BATCH_CHARACTERS,
-    BATCH_TEXTS,
-    batches,
-    make_embedder,
-)
-from engram.embedding.local import WordLlamaModel
+from engram.embedding import offline
+from engram.embedding.batches import BATCH_CHARACTERS, BATCH_TEXTS, batches
+from engram.embedding.embedder import make_embedder
 from engram.errors import (
     EmbeddedPartMissing,
     EmbeddingFailed,
@@ -105,12 +100,12 @@ async def test_wordllama_vectors_do_not_depend_on_the_batch() -> None:
 
 def test_wordllama_looks_its_numbers_up_where_they_lie() -> None:
     """They are those that the package reads, without a copy in the memory of the process."""
-    package = local._import_quietly()  # noqa: SLF001 - what the model itself loads
+    package = offline._import_quietly()  # noqa: SLF001 - what the model itself loads
     folder = Path(package.__file__).parent
     read = package.WordLlama.load(
         config=offline.CONFIG, dim=offline.DIMENSIONS, cache_dir=folder, disable_download=True
     )
-    looked_up = local._load_inference(package).embedding  # noqa: SLF001 - same
+    looked_up = offline._load(package).embedding  # noqa: SLF001 - same
     assert looked_up.astype("f4").tobytes() == read.embedding.tobytes()
     assert not looked_up.flags.owndata
 
@@ -125,7 +120,7 @@ async def test_wordllama_leaves_logging_alone() -> None:
 async def test_the_event_loop_stays_free_while_much_is_embedded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A megabyte of turns is embedded in threads: both sides of every batch."""
+    """A megabyte of turns is embedded in threads: a batch at a time."""
     embedder = make_embedder("wordllama")
     await embedder.embed_query("load the model first")
     texts = ["We walked along the river today. " * 900] * 30
@@ -138,7 +133,7 @@ async def test_the_event_loop_stays_free_while_much_is_embedded(
 
     monkeypatch.setattr(asyncio, "to_thread", counted)
     await embedder.embed_documents(texts)
-    assert handed_over == 2 * len(list(batches(texts))) > 20
+    assert handed_over == len(list(batches(texts))) > 10
 
 
 def test_identity_names_model_version_and_encoding() -> None:
@@ -153,7 +148,7 @@ async def test_a_missing_package_says_what_to_install(monkeypatch: pytest.Monkey
     """Without wordllama the error names the extra, and the setting that avoids it."""
     monkeypatch.setitem(sys.modules, "wordllama", None)
     with pytest.raises(EmbeddedPartMissing, match=r"engram-memory\[embedded\].*ENGRAM_EMBEDDER"):
-        await make_embedder(WordLlamaModel()).embed_query("hello")
+        await make_embedder("wordllama").embed_query("hello")
 
 
 async def test_fastembed_without_its_package_says_what_to_install(

@@ -13,8 +13,9 @@ from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from engram.contracts.messages import metering
-from engram.embedding.embedder import REMOTE_TEXT_BYTES, PydanticEmbedder, make_embedder
+from engram.embedding.embedder import REMOTE_TEXT_BYTES, make_embedder
 from engram.errors import EmbeddingFailed, ModelRejected
+from engram.ports import Embedder
 
 pytestmark = pytest.mark.usefixtures("provider_clients_go")
 
@@ -78,7 +79,7 @@ def provider() -> Iterator[Provider]:
     server.server_close()
 
 
-def embedder_for(provider: Provider) -> PydanticEmbedder:
+def embedder_for(provider: Provider) -> Embedder:
     """An embedder on a client of its own, so that no connection outlives its event loop."""
     client = AsyncOpenAI(base_url=provider.url, api_key="test")
     return make_embedder(

@@ -23,7 +23,8 @@ from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.rules import ExpiryRules, LifecycleRules
 from engram.domain.turns import Turn
 from engram.embedding.bm25 import encode_query
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
+from engram.embedding.offline import OfflineEmbedder
 from engram.errors import StorageUnavailable
 from engram.language.extractor import Extractor
 from engram.lifecycle.review import Reviewer
@@ -270,15 +271,15 @@ async def test_a_turn_whose_embedding_outlasts_the_forgetting_of_the_one_before_
     """It read the other while that was there, and is stored when all looking again is over."""
     talk = Talk(repository)
     await talk.begin()
-    embed = PydanticEmbedder.embed_documents
+    embed = OfflineEmbedder.embed_documents
 
-    async def slow(self: PydanticEmbedder, *asked: Any) -> list[TextVectors]:
+    async def slow(self: OfflineEmbedder, *asked: Any) -> list[TextVectors]:
         vectors = await embed(self, *asked)
         monkeypatch.undo()
         await talk.forget(talk.ids[3])
         return vectors
 
-    monkeypatch.setattr(PydanticEmbedder, "embed_documents", slow)
+    monkeypatch.setattr(OfflineEmbedder, "embed_documents", slow)
     (said,) = await talk.say("Oh no.", first=4)
     assert (await repository.get(talk.scope, [said])).keys() == {said}
     assert await talk.found("say") == set()

@@ -16,8 +16,8 @@ from engram.domain.buffer import batches
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, LinkGraph, Statement
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
-from engram.ports import MemoryRepository, NewMemory
+from engram.embedding.embedder import make_embedder
+from engram.ports import Embedder, MemoryRepository, NewMemory
 from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated
 
@@ -29,7 +29,7 @@ class Consolidated:
     """A real store in which statements are reconciled."""
 
     repository: MemoryRepository
-    embedder: PydanticEmbedder
+    embedder: Embedder
 
     async def take(self, episodes: Sequence[Episode], *statements: Statement) -> ConsolidationPlan:
         """Store turns, reconcile what they state with what is known, and apply the plan."""

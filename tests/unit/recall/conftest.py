@@ -5,20 +5,21 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from engram.embedding.embedder import PydanticEmbedder, make_embedder
+from engram.embedding.embedder import make_embedder
+from engram.ports import Embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.recall_memories import EVERYBODY, SETTINGS, Memories
 
 
 @pytest.fixture(scope="session")
-def embedder() -> PydanticEmbedder:
+def embedder() -> Embedder:
     """The offline model, loaded once."""
     return make_embedder("wordllama")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def repository(
-    tmp_path_factory: pytest.TempPathFactory, embedder: PydanticEmbedder
+    tmp_path_factory: pytest.TempPathFactory, embedder: Embedder
 ) -> AsyncIterator[EdgeRepository]:
     """One store for all: making one takes seconds on a busy disk."""
     store = await EdgeRepository.open(
@@ -32,7 +33,7 @@ async def repository(
 
 
 @pytest.fixture
-async def memories(repository: EdgeRepository, embedder: PydanticEmbedder) -> Memories:
+async def memories(repository: EdgeRepository, embedder: Embedder) -> Memories:
     """An empty store."""
     for scope in EVERYBODY:
         await repository.erase(scope)

@@ -29,7 +29,7 @@ async def test_it_prepares_as_this_process_does_and_may_die() -> None:
     here = HerePreparer(make_embedder("wordllama"), Extractor(settings))
     expected = await here.prepare(WORK)
     assert expected.found
-    aside = PreparationSubprocess("wordllama", settings.phone_region, here)
+    aside = PreparationSubprocess(settings.phone_region, here, embeds=True)
     try:
         assert await aside.prepare(WORK) == expected
         async with asyncio.timeout(90):
@@ -59,7 +59,7 @@ async def test_it_runs_no_code_from_the_current_folder(
     monkeypatch.chdir(tmp_path)
     settings = Settings.load()
     here = HerePreparer(None, Extractor(settings))
-    aside = PreparationSubprocess(None, settings.phone_region, here)
+    aside = PreparationSubprocess(settings.phone_region, here, embeds=False)
     try:
         await aside.prepare(WORK)
         async with asyncio.timeout(90):
@@ -74,7 +74,7 @@ async def test_who_closes_while_it_starts_leaves_no_process() -> None:
     """Closed at any moment of its start, it is gone, and so is its process."""
     here = HerePreparer(None, Extractor(Settings.load()))
     for pauses in range(6):
-        aside = PreparationSubprocess(None, Settings.load().phone_region, here)
+        aside = PreparationSubprocess(Settings.load().phone_region, here, embeds=False)
         await aside.prepare(WORK)
         for _ in range(pauses):
             await asyncio.sleep(0)
@@ -88,7 +88,7 @@ def test_all_calls_of_the_other_process_share_a_loop() -> None:
     """A loop of its own, with threads of its own, would be much of what a call costs."""
     _loop.cache_clear()
     try:
-        answers = [_prepared("wordllama", "US", tuple(WORK)) for _ in range(2)]
+        answers = [_prepared(True, "US", tuple(WORK)) for _ in range(2)]
         assert _loop.cache_info().misses == 1
         assert answers[0] == answers[1]
     finally:
