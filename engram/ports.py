@@ -89,7 +89,14 @@ class Embedder(Protocol):
         ...
 
     def encode_terms(self, text: str) -> SparseVector:
-        """The BM25 side of a question alone, with weight 1 for each term; asks no model."""
+        """Encode the BM25 side of a question alone; asks no model.
+
+        Args:
+            text: The question.
+
+        Returns:
+            Weight 1 for each term.
+        """
         ...
 
 

@@ -12,7 +12,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import version
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.api.enums.v1 import CommandType
@@ -45,6 +45,7 @@ from engram.activities.removal import ErasureActivitiesImpl, ForgettingActivitie
 from engram.activities.reviews import DisputeActivitiesImpl
 from engram.activities.runtime import AuditInterceptor, ClockInterceptor, TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
+from engram.agents.asking import Rules, Thinker, followed
 from engram.aside import ProcessAside
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.disputes import DisputeSettler
@@ -80,9 +81,6 @@ from engram.workflows.removal import (
 from engram.workflows.reviews import DisputeReviewWorkflow
 from engram.workflows.session import SessionWorkflow
 from engram.workflows.support import refusal
-
-if TYPE_CHECKING:
-    from pydantic_ai.models import Model
 
 # --- the one sandbox that workers, tests and replays run workflows in
 
@@ -280,7 +278,7 @@ async def running_workers(
     client: Client,
     repository: MaintenanceRepository,
     embedder: Embedder,
-    model: Model | Callable[[], Model],
+    asked: Thinker,
     settings: Settings,
     *,
     new_write_id: Callable[[], str],
@@ -292,7 +290,7 @@ async def running_workers(
 
     The store queue carries workflows and everything that reads or writes
     memories; the model queue carries language models, at the rate that all workers together
-    may ask them. A ``model`` that is yet to be made is made when there is something to read.
+    may ask them. What the rules consist of is loaded when there is something to read.
     ``keys`` are those of the client: erasing a user deletes theirs. ``clock``
     is the present, where it is not the machine's. ``trail`` is told what is done.
     """
@@ -301,7 +299,7 @@ async def running_workers(
     _let_late_cancellations_pass()
     aside = ProcessAside(SECONDS, load=_load_rules)
     lives = settings.lifecycle
-    thinking = _of_models(repository, embedder, model, aside, settings, new_write_id)
+    thinking = _of_models(repository, embedder, asked, aside, settings, new_write_id)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(aside.close)
         preparer = await stack.enter_async_context(preparing(embedder, settings))
@@ -359,7 +357,7 @@ def _of_sessions(turns: TurnStore, client: Client, settings: Settings) -> list[C
 def _of_models(
     repository: MaintenanceRepository,
     embedder: Embedder,
-    model: Model | Callable[[], Model],
+    asked: Thinker,
     aside: ProcessAside,
     settings: Settings,
     new_write_id: Callable[[], str],
@@ -368,28 +366,24 @@ def _of_models(
         from engram.activities.models import ConsolidationModelActivitiesImpl  # noqa: PLC0415 - see there
         from engram.agents.extraction import ExtractionAgent  # noqa: PLC0415 - same
         from engram.agents.linking import LinkingAgent  # noqa: PLC0415 - same
-        from engram.agents.models import followed  # noqa: PLC0415 - same
 
-        asked = model() if callable(model) else model
-        lives = settings.lifecycle
         return ConsolidationModelActivitiesImpl(
             repository,
             embedder,
             ExtractionAgent(asked, aside),
             LinkingAgent(asked, lives.promotion.selectivity_step),
             lives.edges,
-            followed(asked, settings.learning_by_namespace),
+            learning,
             PlanWriter(repository, embedder, new_write_id, lives.edges),
         )
 
-    # What it follows of what namespaces ask for is told to the log at the start.
-    told = any(asked.parts for asked in settings.learning_by_namespace.values())
-    return ModelActivitiesWhenAsked(load) if callable(model) and not told else load()
+    lives, learning = settings.lifecycle, followed(asked, settings.learning_by_namespace)
+    return ModelActivitiesWhenAsked(load) if isinstance(asked, Rules) else load()
 
 
 def _load_rules() -> None:
     """What the process beside this one, which reads long turns, begins with."""
-    from engram.agents.rules_model import load  # noqa: PLC0415 - see engram.activities.models
+    from engram.agents.rules import load  # noqa: PLC0415 - see engram.activities.models
 
     load()
 

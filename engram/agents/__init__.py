@@ -1,5 +1,5 @@
 """Pydantic AI agents: their requests, output types and instructions, and the models they ask.
 
 What of a model's answer is believed is decided in ``extraction`` (:func:`read`) and ``linking``;
-which failure of a provider means what, in ``models``. ``rules_model`` is a model that asks nobody.
+which failure of a provider means what, in ``models``. ``rules`` asks nobody.
 """

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic
 
-import structlog
-from genai_prices.data_snapshot import get_snapshot, set_custom_snapshot
 from pydantic import ValidationError
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.exceptions import (
     AgentRunError,
     ContentFilterError,
@@ -30,15 +28,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RunUsage
 
+from engram.agents.asking import DepsT, OutputT, Task
 from engram.agents.requests import ExtractionRequest, LinkingRequest, as_prompt
-from engram.agents.rules_model import RulesModel, answered
 from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
-from engram.domain.learning import LearningRules
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
-from engram.settings import RULES
 
 # --- language models by name, and what their failures mean to Engram
 
@@ -48,9 +43,6 @@ _OUTPUT_RETRIES: Final = 2
 # Waiting and trying again is Temporal's; a client that retries on its own would
 # hide rate limits from it and outlive the activity's timeout.
 _MODEL_SETTINGS: Final = ModelSettings(max_retries=0)
-
-DepsT = TypeVar("DepsT")
-OutputT = TypeVar("OutputT")
 
 # A provider that names a longer delay than this is asked again after it all the same:
 # nobody waits for an answer that long.
@@ -65,60 +57,26 @@ _REQUEST_HINT = (
     "Nothing was changed. It may be too long for the model (ENGRAM_EXTRACTION_BATCH_BYTES), or "
     "of what the provider does not answer, or ENGRAM_MODEL cannot call tools."
 )
-_log = structlog.get_logger("engram.agents")
 
 
 def make_model(spec: str) -> Model:
     """The model that a setting names.
 
     Args:
-        spec: ``rules`` for the offline rules, else any Pydantic AI model string
-            such as ``openai:gpt-5-mini``.
+        spec: Any Pydantic AI model string such as ``openai:gpt-5-mini``; not ``rules``, which are
+            none: see :func:`engram.agents.asking.thinker`.
 
     Raises:
         ModelRejected: no such model, its package is missing, or its key is not set.
     """
-    if spec == RULES:
-        return RulesModel()
     try:
         return infer_model(spec)
     except (UserError, ImportError, ValueError) as error:
         raise ModelRejected(
             f"The model {spec!r} cannot be used: {error}",
-            allowed="rules, or <provider>:<model> as Pydantic AI knows them",
+            allowed="<provider>:<model> as Pydantic AI knows them; for ENGRAM_MODEL also rules",
             hint="Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
         ) from error
-
-
-def prices_when_asked() -> None:
-    """Have Pydantic AI load the prices of all providers when one is looked up, not with a model.
-
-    They take 10 MB and a tenth of a second. For processes that are Engram's own.
-    """
-    # What it holds is asked for attributes alone.
-    set_custom_snapshot(_Prices())  # type: ignore[arg-type]
-
-
-class _Prices:
-    def __getattr__(self, name: str) -> Any:
-        set_custom_snapshot(None)
-        return getattr(get_snapshot(), name)
-
-
-def followed(model: Model, learning: Mapping[str, LearningRules]) -> Mapping[str, LearningRules]:
-    """What this model can follow of what namespaces ask for: everything, or with rules nothing.
-
-    It is told to the log once for each namespace. What was not followed is in no provenance.
-    """
-    asking = {namespace: asked for namespace, asked in learning.items() if asked.parts}
-    by_rules = isinstance(model, RulesModel)
-    for namespace, asked in asking.items():
-        told = _log.bind(namespace=namespace, version=asked.version, parts=asked.parts)
-        if by_rules:
-            told.warning("the language rules cannot follow what the namespace asks to learn")
-        else:
-            told.info("learning is shaped")
-    return {} if by_rules else asking
 
 
 @contextmanager
@@ -145,10 +103,11 @@ def as_engram_error(error: Exception) -> EngramError:
     kind = type(error).__name__
     if isinstance(error, ContentFilterError | OutputTokenLimitExceeded):
         # The same request would end the same way; a smaller one may not.
+        too_long = isinstance(error, OutputTokenLimitExceeded)
         return ModelRejected(
             f"The model did not answer all of the request ({kind}).",
             hint="Nothing was changed. Smaller batches (ENGRAM_EXTRACTION_BATCH_TURNS) may help.",
-            details={"refused": "request"},
+            details={"refused": "request"} | ({"cut_off": True} if too_long else {}),
         )
     if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded):
         return ModelAnswerUnusable(
@@ -181,18 +140,6 @@ def _faults(error: Exception) -> list[str]:
     return [f"{name}: {fault['type']}" for name, fault in zip(named, listed[:3], strict=False)]
 
 
-def model_use(model: Model, version: str, usage: RunUsage) -> ModelUse:
-    """What a run came from and cost."""
-    return ModelUse(
-        model=model.model_id,
-        instructions_version=version,
-        requests=usage.requests,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=float(usage.cost) if usage.cost is not None else None,
-    )
-
-
 def _is_of_the_account(error: Exception) -> bool:
     """Whether key, model name, configuration or quota is refused, whatever is asked."""
     kinds = ModelAuthenticationError | ModelNotFoundError | ModelQuotaExceededError | UserError
@@ -219,12 +166,6 @@ def _is_refusal(error: Exception) -> bool:
 # mend it, a model would write as much again, to be cut off again.
 
 
-def answers_for_nothing(model: Model) -> bool:
-    """Whether asking it again costs nothing, and gives the same answer."""
-    # Not a subclass, which may ask somebody.
-    return type(model) is RulesModel
-
-
 def make_agent(
     model: Model,
     name: str,
@@ -232,7 +173,8 @@ def make_agent(
     *,
     deps: type[DepsT],
     output: type[OutputT],
-    check: Callable[[RunContext[DepsT], OutputT], Awaitable[OutputT]] | None = None,
+    fault: Callable[[DepsT, OutputT], str | None] | None = None,
+    strict: bool = False,
 ) -> Agent[DepsT, OutputT]:
     """An agent as each of Engram's is: counted, and tried again by nobody but Temporal.
 
@@ -240,9 +182,10 @@ def make_agent(
         model: Is asked.
         name: For traces.
         instructions: What it is to do.
-        deps: What its check is given.
+        deps: What its answers are checked against.
         output: What it answers with.
-        check: Sends an answer back to be mended.
+        fault: What of an answer is to be mended, in words for the model, or None.
+        strict: Whether an answer that the model did not mend is refused, too.
     """
     agent: Agent[DepsT, OutputT] = Agent(
         metered(model),
@@ -253,45 +196,53 @@ def make_agent(
         retries={"output": _OUTPUT_RETRIES},
         model_settings=_MODEL_SETTINGS,
     )
-    if check is not None:
-        agent.output_validator(check)
+    if fault is not None:
+
+        async def checked(context: RunContext[DepsT], answer: OutputT) -> OutputT:
+            found = fault(context.deps, answer)
+            if found is not None and (strict or not context.last_attempt):
+                raise ModelRetry(found)
+            return answer
+
+        agent.output_validator(checked)
     return agent
 
 
-async def answer_to(
-    request: ExtractionRequest | LinkingRequest,
-    model: Model,
-    agent: Agent[DepsT, OutputT],
-    deps: DepsT,
-    instructions: str | None = None,
-) -> tuple[OutputT, RunUsage]:
-    """What is answered, and what it took.
+class AnsweringModel(Generic[DepsT, OutputT]):
+    """Implements :class:`engram.agents.asking.Answering` with an agent over a model."""
 
-    Args:
-        request: Is asked.
-        model: Is asked it. The rules' answers are in the asked form, and would be the same if they
-            were sent back: they are asked themselves, which takes a tenth of what an agent does.
-        agent: Asks any other model.
-        deps: What the agent's check is given.
-        instructions: Beside those of the agent.
+    def __init__(self, model: Model, task: Task[DepsT, OutputT]) -> None:
+        self._model = model
+        self._agent = make_agent(
+            model,
+            task.name,
+            task.instructions,
+            deps=task.deps,
+            output=task.output,
+            fault=task.fault,
+        )
 
-    Raises:
-        EngramError: see :func:`provider_errors`.
-    """
-    with provider_errors():
-        if not answers_for_nothing(model):
-            result = await agent.run(as_prompt(request), deps=deps, instructions=instructions)
-            return result.output, result.usage
-        meter, spent = meter_that_is_up(), ModelSpent(model=model.model_id, requests=1)
-        try:
-            answer: Any = await answered(request)
-        except BaseException:
-            spent = spent.model_copy(update={"failed_requests": 1})
-            raise
-        finally:
-            if meter is not None:
-                meter.add(spent)
-        return answer, RunUsage(requests=1)
+    async def answer(
+        self,
+        request: ExtractionRequest | LinkingRequest,
+        shown: DepsT,
+        *,
+        version: str,
+        instructions: str | None = None,
+    ) -> tuple[OutputT, ModelUse]:
+        """See :meth:`engram.agents.asking.Answering.answer`."""
+        with provider_errors():
+            run = await self._agent.run(as_prompt(request), deps=shown, instructions=instructions)
+        usage = run.usage
+        use = ModelUse(
+            model=self._model.model_id,
+            instructions_version=version,
+            requests=usage.requests,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=float(usage.cost) if usage.cost is not None else None,
+        )
+        return run.output, use
 
 
 def metered(model: Model) -> Model:
@@ -316,9 +267,7 @@ class _MeteredModel(WrapperModel):
             # Also what was cut off: the provider may well charge for it.
             meter.add(ModelSpent(model=self.model_id, requests=1, failed_requests=1))
             raise
-        # Rules answer here, and cost nothing.
-        cost = 0.0 if isinstance(self.wrapped, RulesModel) else _cost(response)
-        meter.add(_answered(self.model_id, response, cost))
+        meter.add(_answered(self.model_id, response, _cost(response)))
         return _whole(response, model_request_parameters)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
-from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.models import Model
 
 from engram.agents.models import make_agent, make_model, provider_errors
@@ -75,7 +74,8 @@ class ModelReranker:
             RERANKING_INSTRUCTIONS,
             deps=int,
             output=Relevance,
-            check=_one_for_each,
+            fault=_one_for_each,
+            strict=True,
         )
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
@@ -92,10 +92,10 @@ class ModelReranker:
         return result.output.scores
 
 
-async def _one_for_each(context: RunContext[int], found: Relevance) -> Relevance:
-    if len(found.scores) != context.deps:
-        raise ModelRetry(f"There are {context.deps} memories, so give {context.deps} scores.")
-    return found
+def _one_for_each(memories: int, found: Relevance) -> str | None:
+    if len(found.scores) == memories:
+        return None
+    return f"There are {memories} memories, so give {memories} scores."
 
 
 class CrossEncoderReranker:

@@ -430,7 +430,7 @@ def learning_trial(
 
     Example: engram test learning conversations.zip --learning clinic.json
     """
-    from engram.agents.models import make_model  # noqa: PLC0415 - slow; no help text needs it
+    from engram.agents.asking import thinker  # noqa: PLC0415 - slow; no help text needs it
     from engram.operations.learning import try_learning  # noqa: PLC0415 - same
     from engram.settings import Settings  # noqa: PLC0415 - same
     from engram.system import system_clock  # noqa: PLC0415 - same
@@ -439,7 +439,7 @@ def learning_trial(
     if learning is not None:
         asked = {settings.namespace: _json_of(learning)}
         settings = Settings.load(learning_by_namespace=asked)
-    model = make_model(settings.model)
+    model = thinker(settings.model)
     with output.telling("Asking the model") as tell:
         tried = run(lambda: watched(try_learning(file, settings, model, now=system_clock()), tell))
     if as_json:

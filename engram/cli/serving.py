@@ -95,7 +95,7 @@ async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Se
 
 async def serve_worker(settings: Settings) -> None:
     """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
-    from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
+    from engram.agents.asking import thinker  # noqa: PLC0415 - only what is used loads
     from engram.client.servers import open_server_repository  # noqa: PLC0415 - same
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
     from engram.storage.trail import keeping_trail  # noqa: PLC0415 - same
@@ -108,7 +108,7 @@ async def serve_worker(settings: Settings) -> None:
         from engram.workflows.worker import running_workers  # noqa: PLC0415 - same
 
     embedder = make_embedder(settings.embedder)
-    model = make_model(settings.model)
+    asked = thinker(settings.model)
     keys = key_store(settings)
     client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys))
     repository = await _waited_for("Qdrant", lambda: open_server_repository(settings, embedder))
@@ -120,7 +120,7 @@ async def serve_worker(settings: Settings) -> None:
                 client,
                 repository,
                 embedder,
-                model,
+                asked,
                 settings,
                 new_write_id=new_id,
                 keys=keys,

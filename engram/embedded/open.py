@@ -228,7 +228,6 @@ async def run(
             embedder=embedder,
             model=model,
             clock=clock,
-            own_process=own_process,
         )
         yield Running(parts.engine, folder.path, parts.ui_url, parts.address, attached=False)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
+from engram.agents.asking import thinker
 from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
@@ -25,7 +25,7 @@ from engram.errors import DataFolderUnusable
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.server.listening import answering_when_asked
-from engram.settings import RULES, Settings
+from engram.settings import Settings
 from engram.storage.trail import keeping_trail
 from engram.system import new_id, new_secret, system_clock
 from engram.temporal.schedules import keeping_schedules
@@ -58,14 +58,13 @@ async def start_parts(
     embedder: EmbedderSpec | None,
     model: str | Model | None,
     clock: Clock | None,
-    own_process: bool = False,
 ) -> Parts:
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server.
 
     Temporal's server is launched already. What reads and embeds is loaded with the first turn.
     """
     vectors = _embedder(embedder or settings.embedder)
-    thinker = _model(model or settings.model, own_process=own_process)
+    asked = thinker(model or settings.model)
     keys = own_keys(folder, settings, system_clock)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings, launched=launched))
     repository = await _store_beside(starting, folder, settings, vectors)
@@ -82,7 +81,7 @@ async def start_parts(
             client,
             repository,
             vectors,
-            thinker,
+            asked,
             settings,
             new_write_id=new_id,
             keys=keys,
@@ -117,24 +116,6 @@ def _embedder(spec: EmbedderSpec) -> Embedder:
     from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only what is used loads
 
     return make_embedder(spec)
-
-
-def _model(spec: str | Model, *, own_process: bool) -> Model | Callable[[], Model]:
-    if spec == RULES:
-        return partial(_rules, own_process=own_process)
-    if not isinstance(spec, str):
-        return spec
-    from engram.agents.models import make_model  # noqa: PLC0415 - only what is used loads
-
-    return make_model(spec)
-
-
-def _rules(*, own_process: bool) -> Model:
-    from engram.agents.models import make_model, prices_when_asked  # noqa: PLC0415 - see start_parts
-
-    if own_process:
-        prices_when_asked()
-    return make_model(RULES)
 
 
 async def _store_beside(

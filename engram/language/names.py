@@ -4,7 +4,7 @@ Three readers look for names, and stay three, for they are asked three things. T
 take "I'm Sorry" for a person, and looks only where people say who they are. Digests must tell the
 people, places and projects of a sentence apart (``engram/digests/names.py``), and rather miss one
 than invent one. The rules model lists whatever a statement names, products like "C++" and "3M"
-included (``engram/agents/rules_model.py``). Over 2,748 labelled texts in which one of the last two
+included (``engram/agents/rules.py``). Over 2,748 labelled texts in which one of the last two
 finds a name, both find the same in 1,563; one for both would change what is stored and linked.
 """
 

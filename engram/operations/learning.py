@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from engram.agents.asking import Thinker, followed
 from engram.domain.buffer import batches
 from engram.domain.identity import episode_id
 from engram.domain.learning import LearningRules
@@ -20,9 +21,6 @@ from engram.language.guarding import PersonalDataGuard
 from engram.settings import Settings
 from engram.transfer.accept import Acceptance, Acceptor
 from engram.transfer.source import SourceFile
-
-if TYPE_CHECKING:
-    from pydantic_ai.models import Model
 
 # What a trial may cost at most: each is read with and without what is asked for.
 MOST_BATCHES: Final = 20
@@ -87,7 +85,7 @@ class LearningTrial(BaseModel):
 
 
 async def try_learning(
-    path: Path, settings: Settings, model: Model, *, now: datetime
+    path: Path, settings: Settings, model: Thinker, *, now: datetime
 ) -> LearningTrial:
     """Read the turns of a file as consolidation would, and store nothing.
 
@@ -105,8 +103,6 @@ async def try_learning(
         ModelUnavailable: it cannot answer now.
         ModelAnswerUnusable: it did not answer in the asked form.
     """
-    from engram.agents.models import followed  # noqa: PLC0415 - only what is used loads
-
     asked = settings.learning_by_namespace.get(settings.namespace, LearningRules())
     learning = followed(model, {settings.namespace: asked}).get(settings.namespace)
     # One more than so many batches can hold tells that there are more; the rest is not looked at.
@@ -130,7 +126,7 @@ async def try_learning(
 
 
 async def _learnt(
-    model: Model, read: Sequence[Sequence[Episode]], learning: LearningRules | None
+    model: Thinker, read: Sequence[Sequence[Episode]], learning: LearningRules | None
 ) -> tuple[Learnt, ...]:
     from engram.agents.extraction import ExtractionAgent  # noqa: PLC0415 - only what is used loads
 

@@ -11,7 +11,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from engram.agents.rules_model import RulesModel
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import content_hash, derived_id
 from engram.domain.memories import MemoryType, SemanticMemory, Telling
@@ -20,6 +19,7 @@ from engram.domain.slots import slot_of
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.in_process_memory import InProcessMemory, when
+from tests.support.rules_model import RulesModel
 from tests.support.scripted_model import user_prompt
 
 SIZES = (100, 1_000, 10_000)

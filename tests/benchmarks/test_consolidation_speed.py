@@ -14,7 +14,7 @@ import pytest
 from temporalio.client import Client
 
 from engram.agents.requests import ExtractionRequest
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 from engram.embedding.embedder import make_embedder
 from engram.ports import MemoryRepository
 from engram.settings import Settings

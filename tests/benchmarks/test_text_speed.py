@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from engram.agents.requests import ExtractionRequest, PromiseView, TurnView
-from engram.agents.rules_model import extract as read_turns
+from engram.agents.rules import extract as read_turns
 from engram.embedding.bm25 import encode_document
 from engram.embedding.embedder import make_embedder
 from engram.language.extractor import Extractor, scan

@@ -18,7 +18,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 import engram
 from engram import MemoryStore, Settings, Turn
-from engram.agents.models import make_model
+from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.contracts import names
 from engram.domain.memories import AnyMemory, MemoryType
@@ -113,7 +113,7 @@ async def memory_over(
 ) -> AsyncIterator[MemoryStore]:
     """One user's memory over a store of the test's own, with workers beside it."""
     embedder = make_embedder(settings.embedder)
-    model = make_model(settings.model)
+    model = thinker(settings.model)
     async with running_workers(client, repository, embedder, model, settings, new_write_id=new_id):
         engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
         scope = Scope.of(settings.namespace, numbered_turns.USER)

@@ -102,12 +102,12 @@ async def test_nothing_is_loaded_before_somebody_asks_for_it(up: Up) -> None:
         assert await memory.count() == 0
         assert up.loaded() == doors
         await memory.encode("I live in Oslo.", session_id="s")
-        assert up.loaded() == {*doors, "pydantic_ai", "numpy", "wordllama"}
+        assert up.loaded() == {*doors, "numpy", "wordllama"}
         assert (await memory.consolidate()).failures == ()
         (hit, *_) = await memory.recall("Where does the user live?")
         assert "Oslo" in hit.memory.content
-    # Rules have no price, and no window that a list of prices knows.
-    assert up.loaded() == {*doors, "pydantic_ai", "numpy", "wordllama"}
+    # Rules are no model of Pydantic AI.
+    assert up.loaded() == {*doors, "numpy", "wordllama"}
 
 
 def _key(folder: Path) -> str:

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
+from pydantic_ai.models import Model
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from engram.agents.rules_model import RulesModel
+from engram.agents.asking import Rules
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
 from engram.contracts.calls import ConsolidateArgs
@@ -419,7 +420,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = {"model_outage", "reviews"}
-MODELS: dict[str, RulesModel] = {
+MODELS: dict[str, Model] = {
     "judgement": Deciding(using_replaces_having),
     "refusal": Picky({"Bombs": ModelHTTPError(400, "staged")}),
     "reading_ahead": Picky({"Bombs": ModelHTTPError(400, "staged")}),
@@ -487,7 +488,7 @@ async def record(name: str, settings: Settings) -> list[Path]:
                 client,
                 repository,
                 make_embedder("wordllama"),
-                MODELS.get(name) or RulesModel(),
+                MODELS.get(name) or Rules(),
                 settings,
                 new_write_id=lambda: f"write-{next(counter)}",
             )

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from temporalio.client import Client
 
-from engram.agents.models import make_model
+from engram.agents.asking import Rules
 from engram.client.servers import open_server_repository
 from engram.embedding.embedder import make_embedder
 from engram.settings import Settings
@@ -21,7 +21,7 @@ async def worker(client: Client, settings: Settings) -> AsyncIterator[None]:
     embedder = make_embedder("wordllama")
     repository = await open_server_repository(settings, embedder)
     async with running_workers(
-        client, repository, embedder, make_model("rules"), settings, new_write_id=new_id
+        client, repository, embedder, Rules(), settings, new_write_id=new_id
     ):
         yield
     await repository.close()

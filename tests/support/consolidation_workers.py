@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from temporalio import activity
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowHandle
@@ -29,10 +29,9 @@ from engram.activities.consolidation import (
 )
 from engram.activities.models import ConsolidationModelActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
+from engram.agents.asking import Rules, Thinker, followed
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.models import followed
-from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.contracts import names
 from engram.contracts.attributes import attributes
@@ -51,6 +50,7 @@ from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.workflows.consolidation import ConsolidationWorkflow
 from engram.workflows.worker import sandbox_runner
+from tests.support.rules_model import RulesModel
 
 
 def day(number: int, month: int = 1, year: int = 2025) -> datetime:
@@ -228,7 +228,7 @@ async def consolidating(
     repository: MemoryRepository,
     settings: Settings,
     *,
-    model: Model | None = None,
+    model: Thinker | None = None,
     scope: Scope | None = None,
     faults: Faults | None = None,
 ) -> AsyncIterator[Memory]:
@@ -237,13 +237,13 @@ async def consolidating(
     embedder = make_embedder("wordllama")
     storing = ConsolidationStoreActivitiesImpl(repository, embedder, lambda: uuid4().hex)
     digesting = DigestActivitiesImpl(Digests(repository, embedder, lambda: uuid4().hex))
-    model = model or RulesModel()
+    asked = model or Rules()
     thinking = ConsolidationModelActivitiesImpl(
         repository,
         embedder,
-        ExtractionAgent(model),
-        LinkingAgent(model),
-        learning=followed(model, settings.learning_by_namespace),
+        ExtractionAgent(asked),
+        LinkingAgent(asked),
+        learning=followed(asked, settings.learning_by_namespace),
         writer=PlanWriter(repository, embedder, lambda: uuid4().hex),
     )
     interceptors: Sequence[Interceptor] = [TypedErrorInterceptor(), faults]

@@ -11,8 +11,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from engram.agents.requests import Decision, LinkingAnswer, LinkingRequest, MemoryView, read_prompt
-from engram.agents.rules_model import RulesModel
 from engram.consolidation.decisions import Relation
+from tests.support.rules_model import RulesModel
 
 Judges = Callable[[tuple[MemoryView, ...]], list[Decision]]
 

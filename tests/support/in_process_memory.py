@@ -17,9 +17,9 @@ from engram.activities.consolidation import (
     ConsolidationStoreActivitiesImpl,
 )
 from engram.activities.models import ConsolidationModelActivitiesImpl
+from engram.agents.asking import Rules, Thinker
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
@@ -51,15 +51,15 @@ def when(turn: int) -> datetime:
     return START + timedelta(days=3 * turn, hours=turn % 5)
 
 
-def agents_over(model: Model, step: float) -> tuple[ExtractionAgent, LinkingAgent]:
+def agents_over(asked: Thinker, step: float) -> tuple[ExtractionAgent, LinkingAgent]:
     """Who reads turns, and who links memories."""
-    return ExtractionAgent(model), LinkingAgent(model, step)
+    return ExtractionAgent(asked), LinkingAgent(asked, step)
 
 
 @cache
 def rules_agents(step: float) -> tuple[ExtractionAgent, LinkingAgent]:
     """The same over the rules: they keep nothing, and to make them takes longer than most tests."""
-    return agents_over(RulesModel(), step)
+    return agents_over(Rules(), step)
 
 
 class InProcessMemory:

@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from engram.agents.models import make_model
+from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.embedded.parts import serve_on_socket
 from engram.embedding.embedder import make_embedder
@@ -42,7 +42,7 @@ async def main(store: Path, address: str, socket: Path, trace_path: Path, name: 
         )
         stack.push_async_callback(repository.close)
         client = await connect_temporal(settings)
-        model = make_model(settings.model)
+        model = thinker(settings.model)
         await stack.enter_async_context(
             running_workers(client, repository, embedder, model, settings, new_write_id=new_id)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 
 SAID = datetime(2026, 1, 8, 10, tzinfo=UTC)
 

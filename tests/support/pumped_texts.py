@@ -22,7 +22,7 @@ from types import FrameType, ModuleType
 
 import engram
 from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 from engram.consolidation.keep import verbatim_in
 from engram.digests.mentions import clues_in
 from engram.digests.names import name_key, names_in

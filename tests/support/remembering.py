@@ -10,7 +10,7 @@ from typing import Any
 import stamina
 from temporalio.client import Client
 
-from engram.agents.models import make_model
+from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.domain.memories import (
@@ -35,7 +35,7 @@ async def remembering(
 ) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
     """A user's memory over real parts, with these settings."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}", **values)
-    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
+    embedder, model = make_embedder(settings.embedder), thinker(settings.model)
     async with (
         borrowed_store() as repository,
         running_workers(client, repository, embedder, model, settings, new_write_id=new_id),

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from temporalio.testing import WorkflowEnvironment
 
-from engram.agents.rules_model import RulesModel
+from engram.agents.asking import Rules
 from engram.contracts.session import EncodeCall, EncodeRequest
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import AnyMemory, MemoryType
@@ -168,7 +168,7 @@ async def new_year() -> AsyncIterator[Year]:
             environment.client,
             store,
             make_embedder("wordllama"),
-            RulesModel(),
+            Rules(),
             settings,
             new_write_id=fresh,
         ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from engram.agents.extraction import open_promises
 from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, Evidence, SemanticMemory
 from engram.domain.plan import Statement

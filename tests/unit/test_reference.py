@@ -14,7 +14,7 @@ from engram import errors, ports
 from engram.client.memory import MemoryStore
 
 _RAISE_NOTHING: Final = {
-    *("MemoryStore.close", "MemoryStore.run_of", "MemoryStore.run_url"),
+    *("MemoryStore.close", "MemoryStore.run_of", "MemoryStore.run_url", "Embedder.encode_terms"),
     *(
         f"{port}Repository.{step}"
         for port in ("Memory", "Maintenance")

@@ -20,10 +20,10 @@ from pydantic_ai.settings import ModelSettings
 
 import engram
 from engram import MemoryStore, Settings, Turn
-from engram.agents.rules_model import RulesModel
 from engram.contracts.importing import ImportPolicy, ImportProgress
 from engram.temporal import importing
 from engram.transfer import batches
+from tests.support.rules_model import RulesModel
 
 SAID = (
     "I live in Paris.",

@@ -22,7 +22,6 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.taking_up import TurnConsolidator
 from engram.contracts import names
@@ -36,6 +35,7 @@ from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults, Memory, Picky, consolidating, current, day
 from tests.support.edge_stores import borrowed_store
 from tests.support.remembering import everything, remembering, said
+from tests.support.rules_model import RulesModel
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from engram.activities.consolidation import (
     ConsolidationStoreActivitiesImpl,
 )
 from engram.activities.models import ConsolidationModelActivitiesImpl
+from engram.agents.asking import Rules
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules_model import RulesModel
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidationPolicy,
@@ -101,7 +101,7 @@ async def test_an_activity_that_waits_for_the_store_keeps_beating(
             go.set()
 
     slow: Any = SlowStore(repository, go)
-    embedder, model = make_embedder("wordllama"), RulesModel()
+    embedder, model = make_embedder("wordllama"), Rules()
     storing = ConsolidationStoreActivitiesImpl(slow, embedder, lambda: "w")
     thinking = ConsolidationModelActivitiesImpl(
         slow, embedder, ExtractionAgent(model), LinkingAgent(model)

@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from engram.agents.models import make_model
+from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.contracts import names
@@ -47,7 +47,7 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
 ) -> None:
     """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}")
-    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
+    embedder, model = make_embedder(settings.embedder), thinker(settings.model)
     async with (
         borrowed_store() as repository,
         running_workers(

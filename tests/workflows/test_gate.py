@@ -23,7 +23,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from engram.agents.rules_model import RulesModel
+from engram.agents.asking import Rules
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
 from engram.contracts.attributes import attributes
@@ -157,7 +157,7 @@ async def gate(client: Client, **chosen: Any) -> AsyncIterator[Gate]:
             client,
             repository,
             make_embedder("wordllama"),
-            RulesModel(),
+            Rules(),
             settings,
             new_write_id=new_write_id,
         ):

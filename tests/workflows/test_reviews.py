@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Interceptor, Replayer, Worker
 
-from engram.agents.rules_model import RulesModel
+from engram.agents.asking import Rules
 from engram.consolidation.disputes import DisputeSettler
 from engram.contracts import names
 from engram.contracts.reviews import (
@@ -84,7 +84,7 @@ class Waiting:
             self.environment.client,
             self.store,
             make_embedder("wordllama"),
-            RulesModel(),
+            Rules(),
             self.settings,
             new_write_id=lambda: uuid4().hex,
         ):

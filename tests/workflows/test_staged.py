@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from engram.agents.models import make_model
+from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.consolidation.taking_up import TurnConsolidator
@@ -108,7 +108,7 @@ async def test_a_receipt_is_waited_for_after_everything_was_started_anew(
 ) -> None:
     """Workers gone, application gone: a receipt that was written down says enough to wait."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}", **QUIET)
-    embedder, model = make_embedder(settings.embedder), make_model(settings.model)
+    embedder, model = make_embedder(settings.embedder), thinker(settings.model)
     scope = Scope.of(settings.namespace, "ada")
     async with borrowed_store() as repository:
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic_ai.embeddings import TestEmbeddingModel
 from temporalio.client import Client
 
-from engram.agents.models import make_model
+from engram.agents.asking import Rules
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.domain.memories import MemoryType
@@ -52,9 +52,7 @@ async def environment(
     embedder = make_embedder("wordllama")
     async with (
         borrowed_store() as repository,
-        running_workers(
-            client, repository, embedder, make_model("rules"), settings, new_write_id=new_id
-        ),
+        running_workers(client, repository, embedder, Rules(), settings, new_write_id=new_id),
     ):
         engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
         memory = MemoryStore(engine, scope, settings, system_clock, new_id)

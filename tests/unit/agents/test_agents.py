@@ -22,11 +22,11 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from engram.agents.asking import Rules, thinker
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
 from engram.agents.models import as_engram_error, make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
-from engram.agents.rules_model import RulesModel
 from engram.contracts.messages import metering
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
@@ -34,6 +34,7 @@ from engram.domain.slots import by_role
 from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.lifecycle.links import Observed, linked
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
+from tests.support.rules_model import RulesModel
 from tests.support.scripted_model import failing, scripted, statement, user_prompt
 
 
@@ -173,7 +174,8 @@ async def test_an_answer_that_its_provider_ended_is_asked_for_once(
     before = [said(1)] if reason == "length" else []
     with pytest.raises(ModelRejected) as rejected:
         await ExtractionAgent(FunctionModel(answer)).extract([said(2)], before=before)
-    assert rejected.value.details == {"refused": "request"}
+    cut_off = {"cut_off": True} if reason == "length" else {}
+    assert rejected.value.details == {"refused": "request"} | cut_off
     assert "Lisbon" not in str(rejected.value)
     assert len(asked) == 1
 
@@ -242,8 +244,10 @@ def test_a_model_that_cannot_be_used_says_why(spec: str, monkeypatch: pytest.Mon
 
 
 def test_rules_need_no_provider() -> None:
-    """The offline default is made of rules."""
-    assert isinstance(make_model("rules"), RulesModel)
+    """The offline default is made of rules, and no model of Pydantic AI."""
+    assert isinstance(thinker("rules"), Rules)
+    with pytest.raises(ModelRejected):
+        make_model("rules")
 
 
 async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
@@ -330,10 +334,10 @@ async def test_references_that_nothing_resolves_are_sent_back_then_dropped_and_c
 
 @pytest.mark.parametrize("make", [ExtractionAgent, LinkingAgent])
 async def test_the_rules_answer_through_the_same_agents(
-    make: Callable[[RulesModel], ExtractionAgent | LinkingAgent],
+    make: Callable[[Rules], ExtractionAgent | LinkingAgent],
 ) -> None:
     """Offline what is asked and answered is read as with an LLM."""
-    agent = make(RulesModel())
+    agent = make(Rules())
     if isinstance(agent, ExtractionAgent):
         turn = said(1).model_copy(update={"content": "I live in Lisbon.", "speaker": "Ada"})
         output = await agent.extract([turn])
@@ -347,18 +351,14 @@ async def test_the_rules_answer_through_the_same_agents(
         assert len(linked_up.plan.links()) == 1
 
 
-class AskedByAnAgent(RulesModel):
-    """The rules, as a model of which nobody knows that asking it again costs nothing."""
-
-
 async def test_rules_answer_alike_with_and_without_an_agent() -> None:
     """Asked themselves, they give what an agent around them gives, and count as one request."""
     words = "I moved to Lisbon on 3 May 2024, and I like tea. My sister Ann works at Fabrik."
     turns = [said(1).model_copy(update={"content": words}), said(2)]
     with metering() as beside:
-        asked = await ExtractionAgent(AskedByAnAgent()).extract(turns)
+        asked = await ExtractionAgent(RulesModel()).extract(turns)
     with metering() as meter:
-        output = await ExtractionAgent(RulesModel()).extract(turns)
+        output = await ExtractionAgent(Rules()).extract(turns)
     assert len(output.statements) > 2
     assert output == asked
     assert meter.spent == beside.spent

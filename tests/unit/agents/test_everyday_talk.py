@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 from engram.language.dates import read
 from engram.language.found import Masked
 from engram.language.negation import find_negations

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from engram.agents.requests import ExtractionRequest, TurnView
-from engram.agents.rules_model import extract
+from engram.agents.rules import extract
 from tests.support.learnt_by_rules import SAID, learnt
 
 

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from engram.agents.requests import ExtractionRequest, LinkingRequest, MemoryView, TurnView
-from engram.agents.rules_model import extract, link, load
+from engram.agents.rules import extract, link, load
 from engram.domain.memories import Category, Slot
 from engram.language.periods import starts_told
 from engram.language.statements.clauses import clauses, sentences
@@ -391,7 +391,7 @@ def test_a_turn_is_read_once_for_all_that_follow_it(monkeypatch: pytest.MonkeyPa
         read.append(text)
         return everything(text)
 
-    monkeypatch.setattr("engram.agents.rules_model.everything", noted)
+    monkeypatch.setattr("engram.agents.rules.everything", noted)
     texts = [f"I live in Oslo, and my lucky number is {number}." for number in range(8)]
     turns = tuple(
         TurnView(alias=f"e{n}", role="user", speaker=None, said_at=SAID, content=text)

@@ -10,11 +10,10 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest
 from structlog.testing import capture_logs
 
+from engram.agents.asking import Rules, followed
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
-from engram.agents.models import followed
 from engram.agents.requests import read_prompt
-from engram.agents.rules_model import RulesModel
 from engram.domain.learning import LearningRules
 from engram.domain.memories import Category, Episode
 from engram.domain.plan import Statement
@@ -152,7 +151,7 @@ def test_the_rules_say_what_they_cannot_follow() -> None:
     """A warning for each namespace that asks for something, and nothing of it is followed."""
     asked = {"clinic": LEARNING, "shop": LearningRules(entity_types=("toy",)), "x": LearningRules()}
     with capture_logs() as lines:
-        assert followed(RulesModel(), asked) == {}
+        assert followed(Rules(), asked) == {}
     warned = {line["namespace"]: line["parts"] for line in lines if line["log_level"] == "warning"}
     assert warned == {"clinic": tuple(ASKED), "shop": ("entity_types",)}
     assert "clinic: never" not in str(lines)

@@ -16,12 +16,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pydantic_ai.messages import ModelRequest, UserPromptPart
-from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.tools import ToolDefinition
 
-from engram.agents.requests import ExtractionRequest, TurnView, as_prompt
-from engram.agents.rules_model import RulesModel, extract, load, reading_aside
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules import answered, extract, load
 from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY
 from engram.consolidation.turns import TurnStore
@@ -166,18 +163,13 @@ async def test_a_turn_that_would_be_read_for_ever_is_stored_without_facts(
     assert [len(turn.fact_ids) for turn in outcome.turns] == [0, 1]
 
 
-def asked(*contents: str) -> list[ModelRequest]:
-    """What the rules are asked, as the agent asks it."""
+def asked(*contents: str) -> ExtractionRequest:
+    """What the rules are asked."""
     turns = tuple(
         TurnView(alias=f"e{n}", role="user", speaker=None, said_at=NOW, content=content)
         for n, content in enumerate(contents)
     )
-    return [ModelRequest(parts=[UserPromptPart(as_prompt(ExtractionRequest(turns=turns)))])]
-
-
-OFFERED = ModelRequestParameters(
-    output_mode="tool", output_tools=[ToolDefinition(name="answer", parameters_json_schema={})]
-)
+    return ExtractionRequest(turns=turns)
 
 
 async def test_rules_answer_alike_here_and_in_the_other_process() -> None:
@@ -185,12 +177,11 @@ async def test_rules_answer_alike_here_and_in_the_other_process() -> None:
     beside = ProcessAside(20, load=load)
     long = [*(f"I live in Oslo.{LONG}" for _ in range(4)), "I like tea."]
     try:
-        with reading_aside(beside):
-            far = await RulesModel().request(list(asked(*long)), None, OFFERED)
+        far = await answered(asked(*long), beside)
         assert beside.pid is not None
-        near = await RulesModel().request(list(asked(*long)), None, OFFERED)
-        assert far.parts[0].args == near.parts[0].args  # type: ignore[union-attr]  # one call of the output tool
-        assert "lives in Oslo" in str(near.parts[0].args)  # type: ignore[union-attr]  # same
+        near = await answered(asked(*long))
+        assert far == near
+        assert "lives in Oslo" in near.model_dump_json()
     finally:
         await beside.close()
 
@@ -204,9 +195,9 @@ async def test_a_request_that_the_rules_raise_on_is_refused_and_not_tried_again(
         raise KeyError(request.turns[0].content)
 
     load()
-    monkeypatch.setattr("engram.agents.rules_model.extract", fails)
+    monkeypatch.setattr("engram.agents.rules.extract", fails)
     with pytest.raises(ModelRejected) as refused:
-        await RulesModel().request(list(asked("secret")), None, OFFERED)
+        await answered(asked("secret"))
     assert refused.value.details["refused"] == "request"
     assert "secret" not in str(refused.value.as_dict())
 

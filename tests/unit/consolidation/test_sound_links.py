@@ -16,9 +16,9 @@ import structlog
 from temporalio.testing import ActivityEnvironment
 
 from engram.activities.models import ConsolidationModelActivitiesImpl
+from engram.agents.asking import Rules
 from engram.agents.extraction import ExtractionAgent
 from engram.agents.linking import LinkingAgent
-from engram.agents.rules_model import RulesModel
 from engram.consolidation.apply import PlanWriter
 from engram.consolidation.forgetting import Forgetter
 from engram.contracts.consolidation import LinkInput, LinkOutput
@@ -348,8 +348,8 @@ async def _linked_by_rules(
         activities = ConsolidationModelActivitiesImpl(
             repository,
             embedder,
-            ExtractionAgent(RulesModel()),
-            LinkingAgent(RulesModel()),
+            ExtractionAgent(Rules()),
+            LinkingAgent(Rules()),
             writer=PlanWriter(repository, embedder, write_id),
         )
         asked = LinkInput(

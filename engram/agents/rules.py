@@ -1,12 +1,10 @@
-"""The language rules as a Pydantic AI model: answers the agents' requests offline."""
+"""The language rules: they answer offline what models are asked."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -15,19 +13,8 @@ from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
-from pydantic_ai.exceptions import UnexpectedModelBehavior
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    ToolCallPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RequestUsage
 
+from engram.agents.asking import Rules
 from engram.agents.requests import (
     MAX_DECISIONS,
     MAX_PROPOSED_LINKS,
@@ -49,6 +36,8 @@ from engram.aside import CallFailed, CallTookTooLong, ProcessAside
 from engram.consolidation.decisions import Relation, most_retired, word_stems
 from engram.consolidation.implied import GAVE_IN, OWES, SWITCHED
 from engram.consolidation.reading import READ_HERE, RULES_FAILED, RULES_TOO_COSTLY, within_bounds
+from engram.contracts.consolidation import ModelUse
+from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind, Resolution
 from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_slot
@@ -750,102 +739,71 @@ def _tell_the_same(first: MemoryView, second: MemoryView) -> bool:
     return first.content == second.content
 
 
-# --- the rules as a Pydantic AI model, so that the path is the same with and without an LLM
+# --- the rules where a model is asked else
 
-
-class RulesModel(Model):
-    """Answers extraction and linking requests from rules and word lists.
-
-    It reads the request from the user prompt with the type that wrote it, and
-    answers through the output tool, exactly as a language model does. It is
-    deterministic, needs no network, and prefers missing something to being wrong.
-    """
-
-    def __init__(self) -> None:
-        # Told, or the prices of all providers are loaded to look it up: 10 MB.
-        super().__init__(profile=ModelProfile(context_window=None))
-
-    @property
-    def model_name(self) -> str:
-        """See the base class."""
-        return "rules"
-
-    @property
-    def system(self) -> str:
-        """See the base class."""
-        return "engram"
-
-    @property
-    def provider(self) -> None:
-        """There is none."""
-        return
-
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        """Answer the request in the newest user prompt."""
-        _, parameters = self.prepare_request(model_settings, model_request_parameters)
-        if not parameters.output_tools:
-            raise UnexpectedModelBehavior("The rules answer only where an output tool is offered.")
-        answer = await _answered(_prompt(messages))
-        call = ToolCallPart(parameters.output_tools[0].name, answer.model_dump(mode="json"))
-        # Without a name: no list of prices is looked through for it.
-        return ModelResponse(parts=[call], usage=RequestUsage())
-
-
-def _prompt(messages: list[ModelMessage]) -> str:
-    for message in reversed(messages):
-        if not isinstance(message, ModelRequest):
-            continue
-        for part in reversed(message.parts):
-            if isinstance(part, UserPromptPart) and isinstance(part.content, str):
-                return part.content
-    raise UnexpectedModelBehavior("The rules were given no request.")
-
-
-# Which process reads what is too long to be read here.
-_ASIDE: ContextVar[ProcessAside | None] = ContextVar("rules_aside", default=None)
 # Up to here a thread does: a batch of ordinary turns is no reason to start a process.
 _READ_IN_A_THREAD: Final = 4 * READ_HERE
 
 
-@contextmanager
-def reading_aside(aside: ProcessAside | None) -> Iterator[None]:
-    """Within it, the rules read long requests in that process."""
-    before = _ASIDE.set(aside)
-    try:
-        yield
-    finally:
-        _ASIDE.reset(before)
+class AnsweringRules:
+    """Implements :class:`engram.agents.asking.Answering`: the rules are asked themselves.
+
+    Their answers are in the asked form, and would be the same if they were sent back.
+
+    Args:
+        aside: The process that reads what is too long to be read here.
+    """
+
+    def __init__(self, aside: ProcessAside | None = None) -> None:
+        self._aside = aside
+
+    async def answer(
+        self,
+        request: ExtractionRequest | LinkingRequest,
+        _shown: object,
+        *,
+        version: str,
+        instructions: str | None = None,
+    ) -> tuple[Any, ModelUse]:
+        """See :meth:`engram.agents.asking.Answering.answer`.
+
+        Raises:
+            ModelRejected: the rules gave up on it, and would again; less of it may do.
+        """
+        meter, spent = meter_that_is_up(), ModelSpent(model=Rules.model_id, requests=1)
+        try:
+            answer = await answered(request, self._aside)
+        except BaseException:
+            spent = spent.model_copy(update={"failed_requests": 1})
+            raise
+        finally:
+            if meter is not None:
+                meter.add(spent)
+        use = ModelUse(model=Rules.model_id, instructions_version=version, requests=1, cost_usd=0.0)
+        return answer, use
 
 
-async def answered(request: ExtractionRequest | LinkingRequest) -> ExtractionAnswer | LinkingAnswer:
-    """The answer of the rules, without an agent that asks them for it.
+async def answered(
+    request: ExtractionRequest | LinkingRequest, aside: ProcessAside | None = None
+) -> ExtractionAnswer | LinkingAnswer:
+    """What the rules answer, wherever it is worked out.
+
+    Args:
+        request: Is asked.
+        aside: The process that reads what is too long to be read here.
 
     Raises:
         ModelRejected: the rules gave up on it, and would again; less of it may do.
     """
-    return await _answered(as_prompt(request), request)
-
-
-async def _answered(
-    prompt: str, request: ExtractionRequest | LinkingRequest | None = None
-) -> ExtractionAnswer | LinkingAnswer:
-    """The answer, wherever it is worked out; ``request``: what stands in the prompt, if known."""
-    aside = _ASIDE.get()
     if not load.cache_info().currsize:
         # Compiling takes seconds, once in the life of a process.
         await computed(load)
+    prompt = as_prompt(request) if aside is not None else ""
     try:
         # Twenty short turns take fifty milliseconds: not while others wait.
         if aside is None or len(prompt) <= _READ_IN_A_THREAD:
-            return await computed(_answer, prompt if request is None else request)
-        found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer, prompt)
-    except UnexpectedModelBehavior:
-        raise
+            return await computed(_answer, request)
+        found: ExtractionAnswer | LinkingAnswer = await within_bounds(aside, _answer_to, prompt)
     except CallTookTooLong:
         raise _given_up(RULES_TOO_COSTLY) from None
     except CallFailed as error:
@@ -873,13 +831,12 @@ def load() -> None:
     extract(ExtractionRequest(turns=(turn,)))
 
 
-def _answer(
-    asked: str | ExtractionRequest | LinkingRequest,
-) -> ExtractionAnswer | LinkingAnswer:
-    try:
-        request = read_prompt(asked) if isinstance(asked, str) else asked
-    except ValidationError as error:
-        raise UnexpectedModelBehavior("The rules cannot read this request.") from error
+def _answer_to(prompt: str) -> ExtractionAnswer | LinkingAnswer:
+    """The answer to what :func:`engram.agents.requests.as_prompt` wrote, in another process."""
+    return _answer(read_prompt(prompt))
+
+
+def _answer(request: ExtractionRequest | LinkingRequest) -> ExtractionAnswer | LinkingAnswer:
     match request:
         case ExtractionRequest():
             return extract(request)
