@@ -146,7 +146,7 @@ REFUSAL = Reply(refusal="I cannot help with that.")
 @pytest.mark.parametrize(
     ("reply", "error", "details"),
     [
-        (CUT_OFF, ModelRejected, {"refused": "request"}),
+        (CUT_OFF, ModelRejected, {"refused": "request", "cut_off": True}),
         (REFUSAL, ModelRejected, {"refused": "request"}),
         (failing(400), ModelRejected, {"refused": "request", "status": 400}),
         (failing(401), ModelRejected, {"refused": "account", "status": 401}),
