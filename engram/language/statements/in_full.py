@@ -30,6 +30,7 @@ _TABLE: Final = "in_full"
 _MOST_SENTENCES: Final = 40
 _MOST_PARTS: Final = 6
 _LONGEST_QUESTION: Final = 60
+_LONGEST_PART: Final = 70
 _SPEAKING: Final = frozenset({"i", "we"})
 _COPULAS: Final = frozenset({"is", "are", "was", "were", "costs", "weighs"})
 _OWN: Final = {"i": "My", "we": "Our", "my": "My", "our": "Our"}
@@ -50,6 +51,17 @@ class InFull(NamedTuple):
     sentence: Sentence
 
 
+def _may_lean(text: str) -> bool:
+    if expression(_TABLE, "may_lean").search(text) is not None:
+        return True
+    # From the joint back: from each word that may be before one, all that follows is looked through.
+    before = expression(_TABLE, "joined_to")
+    return any(
+        before.search(text, max(0, joint.start() - _LONGEST_PART), joint.start())
+        for joint in expression(_TABLE, "may_be_joined").finditer(text)
+    )
+
+
 def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
     """What the sentences of a turn that leave something out say in full.
 
@@ -57,8 +69,7 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
         text: The turn.
         before: The turn of the same speaker right before it, if there is one.
     """
-    leans = expression(_TABLE, "may_lean").search(text) is not None
-    if not leans and not (before and _may_tell_of_role(text, before)):
+    if not _may_lean(text) and not (before and _may_tell_of_role(text, before)):
         return
     last = _last_of(before) if before else ""
     role = _own_role(last)
