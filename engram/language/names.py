@@ -223,6 +223,28 @@ def _is_name(word: str, *, first: bool, uncased: bool) -> bool:
     return not (word.isupper() and word.isascii()) and _ends_like_name(word, folded)
 
 
+def can_name_a_person(text: str) -> bool:
+    """Whether what begins with a capital letter, if it does, can be what somebody is called.
+
+    Written all in capitals it is no name, nor where it begins with a word that passes for one:
+    "MY BOSS HATES me", "my husband is Christian". A month may be one, without a day or a year.
+    """
+    first, _, rest = text.partition(" ")
+    first = first.rstrip(".,")
+    if not first[:1].isupper() or first.lower() in words("names", "titles"):
+        return True
+    if first.lower() in words("names", "calendar"):
+        return not rest[:1].isdigit()
+    if tells_where_one_belongs(first):
+        return True
+    return len(first) == 1 or _is_name(first, first=True, uncased=False)
+
+
+def tells_where_one_belongs(word: str) -> bool:
+    """Whether it is a nationality, a faith, a star sign or the like: "Finn", also a name."""
+    return word.lower() in words("names", "belonging")
+
+
 def _ends_like_name(word: str, folded: str) -> bool:
     for ending in ("ing", "ly"):
         if folded.endswith(ending):

@@ -54,7 +54,7 @@ class InFull(NamedTuple):
 def _may_lean(text: str) -> bool:
     if expression(_TABLE, "may_lean").search(text) is not None:
         return True
-    # From the joint back: from each word that may be before one, all that follows is looked through.
+    # From the joint back: from each word before one, all that follows would be looked through.
     before = expression(_TABLE, "joined_to")
     return any(
         before.search(text, max(0, joint.start() - _LONGEST_PART), joint.start())

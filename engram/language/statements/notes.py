@@ -10,6 +10,7 @@ from functools import cache
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Category
+from engram.language.names import can_name_a_person
 from engram.language.statements.clauses import (
     Clause,
     Sentence,
@@ -95,6 +96,7 @@ def people(text: str) -> Iterator[Person]:
                 or _NO_NAME.match(first)
                 or first.partition(" ")[0] in vocabulary().thing_prepositions
                 or _DOING.match(found.group())
+                or not can_name_a_person(found.group("name"))
             ):
                 # "Rang my mum", "In Rome, my mum" and "Marrying my partner" introduce nobody, nor
                 # does "my husband's name, I'm Ana".
@@ -164,11 +166,14 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
     which = r"(?:(?:older|younger|big|little|new|old|twin|eldest|youngest)\s+)?"
     mine = rf"(?i:\b(?:my|our)\s+{which}{relation})"
     called = r"(?i:(?:is|are|was)\s+(?:called\s+|named\s+)?)?"
-    was = r"(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer)\s+)?"
+    was = r"(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer)\s+)"
+    # "Tom, my brother, plays chess"; but "Hopefully, my boss says yes" and "Call my mum".
+    ends = r"(?=\s*(?:\Z|[,.;:!?)]|(?:and|who|whose|from|in|at|of)\b))"
     return (
         re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
         # "Tom is my wife's brother" says who neither of them is.
         re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w|'s\s+(?!name\b|nickname\b)),?"),
+        re.compile(rf"^{_NAME},\s+{mine}(?!\w|'s\b){ends},?"),
         re.compile(
             rf"(?i:\b(?:i|we)\s+(?:also\s+)?(?:have|'ve got|got)\s+an?\s+{which}{relation})"
             rf"(?:,|:|(?i:\s+(?:called|named)))\s+{_NAME}(?=\s*(?:\Z|[.,;!]|(?:and|who|aged)\b))"

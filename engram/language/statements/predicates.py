@@ -187,8 +187,7 @@ def _former_employer(spoken: MatchContext) -> list[Thing]:
     if is_product(found):
         return [found] if _LEAVING_A_JOB.search(spoken.sentence) else []
     quitting = spoken.said.casefold().endswith("quit")
-    at_work = _is_company(found) or _is_employer(found)
-    return [found] if quitting or at_work or _LEAVING_WORK.search(spoken.sentence) else []
+    return [found] if quitting or is_firm(found) or _LEAVING_WORK.search(spoken.sentence) else []
 
 
 def _name(spoken: MatchContext) -> list[Thing]:
@@ -201,7 +200,12 @@ def _company(spoken: MatchContext) -> list[Thing]:
     plain = objects.thing(spoken.rest.strip()) if spoken.lower and not found else None
     if plain is not None and plain.name.casefold() in vocabulary().employers:
         return [plain]
-    return [one for one in found if _is_company(one) or _is_employer(one)]
+    return [one for one in found if is_firm(one)]
+
+
+def is_firm(thing: Thing) -> bool:
+    """Whether it is an employer that is known, or a name that says that it is one's."""
+    return _is_company(thing) or _is_employer(thing)
 
 
 def _own_name(spoken: MatchContext) -> list[Thing]:

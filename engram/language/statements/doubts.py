@@ -1,0 +1,117 @@
+"""What is left out of what rules found, though words stand there that say it elsewhere.
+
+Wordings tell what people mean by them most of the time. What else they mean by them is told here,
+once for all rules: ``data/doubts.toml``. What is doubtful is not stated at all, as a statement may
+end or replace another one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict
+
+from engram.language.names import can_name_a_person, tells_where_one_belongs
+from engram.language.statements.objects import Thing, is_origin
+from engram.language.statements.predicates import is_firm
+from engram.language.vocabulary import load, spaced
+
+_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+
+
+class Doubt(BaseModel):
+    """An entry of ``doubts.toml``; see there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    of: str
+    holds: bool | None = None
+    no_name: bool = False
+    belongs: bool = False
+    no_firm: bool = False
+    thing: str | None = None
+    before: str | None = None
+    after: str | None = None
+    says: str | None = None
+    unless: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    of: re.Pattern[str]
+    holds: bool | None
+    no_name: bool
+    belongs: bool
+    no_firm: bool
+    thing: re.Pattern[str] | None
+    before: re.Pattern[str] | None
+    after: re.Pattern[str] | None
+    says: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+
+
+def is_doubtful(predicate: str, thing: str, sentence: str, turn: str, *, holds: bool) -> bool:
+    """Whether a sentence does not say what it was read as.
+
+    Args:
+        predicate: What was read.
+        thing: Of what, or of whom.
+        sentence: In which words.
+        turn: All of what was said.
+        holds: Whether it was read as being so.
+    """
+    rules = _of(predicate)
+    if not rules:
+        return False
+    at = sentence.find(thing) if thing else -1
+    at = sentence.casefold().find(thing.casefold()) if thing and at < 0 else at
+    before = sentence[:at] if at >= 0 else ""
+    after = sentence[at + len(thing) :] if at >= 0 else ""
+    return any(
+        (rule.holds is None or rule.holds is holds)
+        and (not rule.no_name or not can_name_a_person(thing))
+        and (not rule.belongs or is_origin(thing) or tells_where_one_belongs(thing))
+        and (not rule.no_firm or not is_firm(Thing(thing, thing)))
+        and (rule.thing is None or rule.thing.search(thing) is not None)
+        and (rule.before is None or rule.before.search(before) is not None)
+        and (rule.after is None or rule.after.match(after) is not None)
+        and (rule.says is None or rule.says.search(sentence) is not None)
+        and (rule.unless is None or rule.unless.search(turn) is None)
+        for rule in rules
+    )
+
+
+@cache
+def _of(predicate: str) -> tuple[_Rule, ...]:
+    return tuple(rule for rule in _rules() if rule.of.fullmatch(predicate))
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    entries = (Doubt.model_validate(entry) for entry in load("doubts")["doubts"])
+    return tuple(
+        _Rule(
+            of=re.compile(_written_out(one.of)),
+            holds=one.holds,
+            no_name=one.no_name,
+            belongs=one.belongs,
+            no_firm=one.no_firm,
+            thing=_compiled(one.thing),
+            before=_compiled(one.before),
+            after=_compiled(one.after),
+            says=_compiled(one.says),
+            unless=_compiled(one.unless),
+        )
+        for one in entries
+    )
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    return None if pattern is None else re.compile(spaced(_written_out(pattern)))
+
+
+def _written_out(pattern: str) -> str:
+    known = load("doubts")["words"]
+    return _REFERENCE.sub(lambda name: known[name.group(1)], pattern)
