@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from engram.language.calendar import MONTH_NAMES
 from engram.language.found import FoundSpan, Masked
 from engram.language.vocabulary import words
 
@@ -75,6 +76,8 @@ _AFTER_THIS_IS = re.compile(
 )
 _ENDS_CLAUSE = re.compile(r"\s?(?:[.,!;\n]|\Z)|\s(?:and i|btw|by the way|lol)\b")
 _STOPPED = "'s"
+# Who is meant, others say.
+_PRONOUNS = frozenset({"he", "she", "they"})
 _SHORTEST_NAME = 3
 
 
@@ -231,10 +234,10 @@ def can_name_a_person(text: str) -> bool:
     """
     first, _, rest = text.partition(" ")
     first = first.rstrip(".,")
-    if not first[:1].isupper() or first.lower() in words("names", "titles"):
+    if not first[:1].isupper() or first.lower() in words("names", "titles") | _PRONOUNS:
         return True
     if first.lower() in words("names", "calendar"):
-        return not rest[:1].isdigit()
+        return first.lower() in MONTH_NAMES and not rest[:1].isdigit()
     if tells_where_one_belongs(first):
         return True
     return len(first) == 1 or _is_name(first, first=True, uncased=False)

@@ -45,6 +45,7 @@ _NO_NAME = re.compile(
     re.I,
 )
 # "Marrying my partner"; "Ming, my brother" is somebody.
+_CALLED = re.compile(r"\b(?:called|named|name)\b", re.I)
 _DOING = re.compile(r"[A-Z][a-z]{2,}ing\s+(?:my|our)\b")
 _AUXILIARIES = {
     "is": "am", "'s": "am", "has": "have", "doesn't": "don't", "isn't": "am not", "was": "was",
@@ -90,13 +91,13 @@ def people(text: str) -> Iterator[Person]:
             if found is None:
                 continue
             before = found.groupdict().get("was") or ""
-            first = found.group("name").lower()
+            first, name = found.group("name").lower(), found.group("name").removesuffix("'s")
             if (
                 is_past(first)
                 or _NO_NAME.match(first)
                 or first.partition(" ")[0] in vocabulary().thing_prepositions
                 or _DOING.match(found.group())
-                or not can_name_a_person(found.group("name"))
+                or not (_CALLED.search(found.group()) or can_name_a_person(name))
             ):
                 # "Rang my mum", "In Rome, my mum" and "Marrying my partner" introduce nobody, nor
                 # does "my husband's name, I'm Ana".
@@ -104,7 +105,6 @@ def people(text: str) -> Iterator[Person]:
             if is_origin(first) and found.start("relation") < found.start("name"):
                 # "My boss is Irish"
                 continue
-            name = found.group("name").removesuffix("'s")
             yield Person(
                 name=said_again(name, plain, at + found.end("name")) or name,
                 relation=" ".join(found.group("relation").lower().split()),
@@ -166,13 +166,13 @@ def _introductions() -> tuple[re.Pattern[str], ...]:
     which = r"(?:(?:older|younger|big|little|new|old|twin|eldest|youngest)\s+)?"
     mine = rf"(?i:\b(?:my|our)\s+{which}{relation})"
     called = r"(?i:(?:is|are|was)\s+(?:called\s+|named\s+)?)?"
-    was = r"(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer)\s+)"
+    was = r"(?:(?<='s)\s+|\s+(?P<was>(?i:is|was|used\s+to\s+be|is\s+no\s+longer))\s+)"
     # "Tom, my brother, plays chess"; but "Hopefully, my boss says yes" and "Call my mum".
     ends = r"(?=\s*(?:\Z|[,.;:!?)]|(?:and|who|whose|from|in|at|of)\b))"
     return (
         re.compile(rf"{mine}(?i:'s\s+name)?,?\s+{called}{_NAME}(?!\w),?"),
         # "Tom is my wife's brother" says who neither of them is.
-        re.compile(rf"^{_NAME},?\s+{was}{mine}(?!\w|'s\s+(?!name\b|nickname\b)),?"),
+        re.compile(rf"^{_NAME},?{was}{mine}(?!\w|'s\s+(?!name\b|nickname\b)),?"),
         re.compile(rf"^{_NAME},\s+{mine}(?!\w|'s\b){ends},?"),
         re.compile(
             rf"(?i:\b(?:i|we)\s+(?:also\s+)?(?:have|'ve got|got)\s+an?\s+{which}{relation})"
