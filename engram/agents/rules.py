@@ -58,7 +58,7 @@ from engram.language.statements.corrections import (
     works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
-from engram.language.statements.doubts import is_doubtful
+from engram.language.statements.doubts import Doubts
 from engram.language.statements.in_full import in_full_words
 from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
 from engram.language.statements.predicates import RuleStatement
@@ -413,11 +413,11 @@ class _HeardTurn:
 
 def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     """What a turn tells, without what is doubtful."""
-    turn = heard.own.content
+    doubts = Doubts(heard.own.content)
     for one in _read(heard, before):
         predicate, quote = one.predicate or "", next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
-        if not (predicate and is_doubtful(predicate, thing, quote, turn, holds=one.holds)):
+        if not (predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)):
             yield one
 
 

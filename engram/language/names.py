@@ -78,6 +78,29 @@ _ENDS_CLAUSE = re.compile(r"\s?(?:[.,!;\n]|\Z)|\s(?:and i|btw|by the way|lol)\b"
 _STOPPED = "'s"
 # Who is meant, others say.
 _PRONOUNS = frozenset({"he", "she", "they"})
+_MOST_INITIALS = 2
+_NO_INITIALS = frozenset(
+    {
+        "AI",
+        "BA",
+        "EU",
+        "GP",
+        "HR",
+        "IT",
+        "MD",
+        "NO",
+        "OK",
+        "PA",
+        "PM",
+        "PR",
+        "QA",
+        "RE",
+        "TV",
+        "UK",
+        "US",
+        "VP",
+    }
+)
 _SHORTEST_NAME = 3
 
 
@@ -240,7 +263,9 @@ def can_name_a_person(text: str) -> bool:
         return first.lower() in MONTH_NAMES and not rest[:1].isdigit()
     if tells_where_one_belongs(first):
         return True
-    return len(first) == 1 or _is_name(first, first=True, uncased=False)
+    # "Tom", "T." and "TJ".
+    initials = len(first) <= _MOST_INITIALS and first.isupper() and first not in _NO_INITIALS
+    return initials or _is_name(first, first=True, uncased=False)
 
 
 def tells_where_one_belongs(word: str) -> bool:

@@ -52,35 +52,48 @@ class _Rule:
     unless: re.Pattern[str] | None
 
 
-def is_doubtful(predicate: str, thing: str, sentence: str, turn: str, *, holds: bool) -> bool:
-    """Whether a sentence does not say what it was read as.
+class Doubts:
+    """What speaks against what is read out of a turn.
 
     Args:
-        predicate: What was read.
-        thing: Of what, or of whom.
-        sentence: In which words.
         turn: All of what was said.
-        holds: Whether it was read as being so.
     """
-    rules = _of(predicate)
-    if not rules:
-        return False
-    at = sentence.find(thing) if thing else -1
-    at = sentence.casefold().find(thing.casefold()) if thing and at < 0 else at
-    before = sentence[:at] if at >= 0 else ""
-    after = sentence[at + len(thing) :] if at >= 0 else ""
-    return any(
-        (rule.holds is None or rule.holds is holds)
-        and (not rule.no_name or not can_name_a_person(thing))
-        and (not rule.belongs or is_origin(thing) or tells_where_one_belongs(thing))
-        and (not rule.no_firm or not is_firm(Thing(thing, thing)))
-        and (rule.thing is None or rule.thing.search(thing) is not None)
-        and (rule.before is None or rule.before.search(before) is not None)
-        and (rule.after is None or rule.after.match(after) is not None)
-        and (rule.says is None or rule.says.search(sentence) is not None)
-        and (rule.unless is None or rule.unless.search(turn) is None)
-        for rule in rules
-    )
+
+    def __init__(self, turn: str) -> None:
+        self._turn = turn
+        # A turn may state hundreds of things, and is asked the same of each.
+        self._says: dict[re.Pattern[str], bool] = {}
+
+    def are_about(self, predicate: str, thing: str, sentence: str, *, holds: bool) -> bool:
+        """Whether a sentence of the turn does not say what it was read as.
+
+        Args:
+            predicate: What was read.
+            thing: Of what, or of whom.
+            sentence: In which words.
+            holds: Whether it was read as being so.
+        """
+        at = sentence.find(thing) if thing else -1
+        at = sentence.casefold().find(thing.casefold()) if thing and at < 0 else at
+        before = sentence[:at] if at >= 0 else ""
+        after = sentence[at + len(thing) :] if at >= 0 else ""
+        return any(
+            (rule.holds is None or rule.holds is holds)
+            and (not rule.no_name or not can_name_a_person(thing))
+            and (not rule.belongs or is_origin(thing) or tells_where_one_belongs(thing))
+            and (not rule.no_firm or not is_firm(Thing(thing, thing)))
+            and (rule.thing is None or rule.thing.search(thing) is not None)
+            and (rule.before is None or rule.before.search(before) is not None)
+            and (rule.after is None or rule.after.match(after) is not None)
+            and (rule.says is None or rule.says.search(sentence) is not None)
+            and (rule.unless is None or not self._has(rule.unless))
+            for rule in _of(predicate)
+        )
+
+    def _has(self, words: re.Pattern[str]) -> bool:
+        if words not in self._says:
+            self._says[words] = words.search(self._turn) is not None
+        return self._says[words]
 
 
 @cache

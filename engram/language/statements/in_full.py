@@ -220,7 +220,9 @@ def _with_verb(part: str, does: str, rest: Sequence[str], first: str) -> str | N
     if found is not None:
         by = found.group("by")
         at = next((n for n, word in enumerate(rest) if word == by), None)
-        low = found.group("low") and not first.islower() and not first.istitle()
+        # "I live in Bath and work in Bristol": who speaks goes on, and nobody is called Work.
+        others = first.islower() or first.istitle()
+        low = found.group("low") and (first.lower() in _SPEAKING or not others)
         if at is None or low or not _alike(rest[at + 1 :], found.group("what")):
             return None
         who = found.group("who")
