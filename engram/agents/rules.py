@@ -81,6 +81,8 @@ from engram.language.vocabulary import words as words_of
 # --- what the rules found in a turn, as the agent answers it
 
 _PLAINLY_SAID: Final = 0.9
+_WORKS_AT: Final = "works at"
+_LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
 # The rest of a sentence is taken as it stands, with more room for misreading.
 _AS_IT_STANDS: Final = 0.75
 # Somebody else said it, and the user agreed.
@@ -413,12 +415,22 @@ class _HeardTurn:
 
 def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     """What a turn tells, without what is doubtful."""
-    doubts = Doubts(heard.own.content)
+    doubts, jobs = Doubts(heard.own.content), _jobs_told(before)
     for one in _read(heard, before):
         predicate, quote = one.predicate or "", next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
-        if not (predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)):
+        over = predicate == _WORKS_AT and not one.holds and _LEAVING.search(quote)
+        if over and thing.casefold() in jobs:
+            # "I left HSBC" of who works there.
             yield one
+        elif not (predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)):
+            yield one
+
+
+def _jobs_told(before: Sequence[_HeardTurn]) -> set[str]:
+    """Where the user works, as turns before tell."""
+    told = (one for turn in before if turn.said.role == "user" for one in turn.stated)
+    return {one.thing.name.casefold() for one in told if one.holds and one.predicate == _WORKS_AT}
 
 
 def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
