@@ -419,6 +419,10 @@ class ConsolidationPass:
                     if self._enough_to_link():
                         await self._link()
                     await self._digest(least=MOST_UNDIGESTED)
+            except GeneratorExit:
+                # A worker puts the run out of its memory: nothing can be waited for any more.
+                ahead = None
+                raise
             finally:
                 if ahead is not None:
                     self._count(ConsolidationReport(), await _let_go(ahead))
