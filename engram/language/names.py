@@ -79,28 +79,7 @@ _STOPPED = "'s"
 # Who is meant, others say.
 _PRONOUNS = frozenset({"he", "she", "they"})
 _MOST_INITIALS = 2
-_NO_INITIALS = frozenset(
-    {
-        "AI",
-        "BA",
-        "EU",
-        "GP",
-        "HR",
-        "IT",
-        "MD",
-        "NO",
-        "OK",
-        "PA",
-        "PM",
-        "PR",
-        "QA",
-        "RE",
-        "TV",
-        "UK",
-        "US",
-        "VP",
-    }
-)
+_NO_INITIALS = frozenset("AI BA EU GP HR IT MD NO OK PA PM PR QA RE TV UK US VP".split())
 _SHORTEST_NAME = 3
 
 
