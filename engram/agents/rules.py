@@ -415,12 +415,12 @@ class _HeardTurn:
 
 def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:
     """What a turn tells, without what is doubtful."""
-    doubts, jobs = Doubts(heard.own.content), _jobs_told(before)
+    doubts = Doubts(heard.own.content)
     for one in _read(heard, before):
         predicate, quote = one.predicate or "", next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
         over = predicate == _WORKS_AT and not one.holds and _LEAVING.search(quote)
-        if over and thing.casefold() in jobs:
+        if over and thing.casefold() in _jobs_told(before):
             # "I left HSBC" of who works there.
             yield one
         elif not (predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)):

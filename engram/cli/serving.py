@@ -97,7 +97,7 @@ async def serve_worker(settings: Settings) -> None:
     """Work for a Temporal cluster and a Qdrant server until SIGTERM or Ctrl-C."""
     from engram.agents.asking import thinker  # noqa: PLC0415 - only what is used loads
     from engram.client.servers import open_server_repository  # noqa: PLC0415 - same
-    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - same
+    from engram.embedding.choice import make_embedder  # noqa: PLC0415 - same
     from engram.storage.trail import keeping_trail  # noqa: PLC0415 - same
     from engram.system import new_id, new_secret  # noqa: PLC0415 - same
     from engram.temporal.connection import connect_temporal, key_store  # noqa: PLC0415 - same

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.ports import Embedder, MaintenanceRepository
 from engram.settings import Settings

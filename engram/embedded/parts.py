@@ -20,7 +20,8 @@ from engram.embedded.folder import DataFolder
 from engram.embedded.keys import audit_folder, own_keys
 from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
-from engram.embedding.offline import NAME, OfflineEmbedder
+from engram.embedding.choice import make_embedder
+from engram.embedding.offline import OfflineEmbedder
 from engram.errors import DataFolderUnusable
 from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, Embedder, MemoryRepository
@@ -63,7 +64,7 @@ async def start_parts(
 
     Temporal's server is launched already. What reads and embeds is loaded with the first turn.
     """
-    vectors = _embedder(embedder or settings.embedder)
+    vectors = make_embedder(embedder or settings.embedder)
     asked = thinker(model or settings.model)
     keys = own_keys(folder, settings, system_clock)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings, launched=launched))
@@ -108,14 +109,6 @@ async def start_parts(
     await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
-
-
-def _embedder(spec: EmbedderSpec) -> Embedder:
-    if spec == NAME:
-        return OfflineEmbedder()
-    from engram.embedding.embedder import make_embedder  # noqa: PLC0415 - only what is used loads
-
-    return make_embedder(spec)
 
 
 async def _store_beside(

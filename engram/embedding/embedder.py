@@ -1,4 +1,4 @@
-"""The embedder that a setting names: offline, or over any Pydantic AI embedding model."""
+"""The embedder over any Pydantic AI embedding model, with BM25 for the words' side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.embedding.batches import CHARACTERS_ON_THE_LOOP, batches
 from engram.embedding.bm25 import ENCODING, encode_document, encode_known, encode_query
-from engram.embedding.offline import NAME, OfflineEmbedder
 from engram.errors import (
     EmbeddedPartMissing,
     EmbeddingFailed,
@@ -33,7 +32,7 @@ from engram.errors import (
     WrongVectorSize,
 )
 from engram.giving_way import computed
-from engram.ports import Embedder, SparseVector, TextVectors
+from engram.ports import SparseVector, TextVectors
 
 # --- what a provider's errors mean for the caller: try again, or change something
 
@@ -88,19 +87,8 @@ REQUEST_SECONDS = 30.0
 _PROBE = "A probe of the size of the vectors."
 
 
-def make_embedder(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> Embedder:
-    """The embedder that a setting, a model or a Pydantic AI embedder stands for.
-
-    Args:
-        spec: ``wordllama``, ``fastembed:<model>``, any string Pydantic AI knows
-            (``openai:text-embedding-3-small``), or one of its objects.
-
-    Raises:
-        InvalidSettings: the string names no model, or its provider's package is missing.
-        ModelRejected: the provider is not set up, for example its key is missing.
-    """
-    if spec == NAME:
-        return OfflineEmbedder()
+def over_pydantic_ai(spec: str | EmbeddingModel | pydantic_ai.Embedder) -> PydanticEmbedder:
+    """The embedder of a model: see :func:`engram.embedding.choice.make_embedder`."""
     if isinstance(spec, pydantic_ai.Embedder):
         return PydanticEmbedder(spec)
     if isinstance(spec, str):

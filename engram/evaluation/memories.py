@@ -17,7 +17,7 @@ from engram.consolidation.turns import TurnStore
 from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.evaluation.metrics import DEPTH
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.extractor import Extractor

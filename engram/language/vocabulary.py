@@ -281,7 +281,11 @@ _SPACE = re.compile(r"(?<!\\) (?P<missing>\?)?")
 
 def _written_out(table: Mapping[str, _TableEntry], name: str) -> str:
     entry = table[name]
-    text = entry if isinstance(entry, str) else "|".join(entry)
+    return written_out(table, entry if isinstance(entry, str) else "|".join(entry))
+
+
+def written_out(table: Mapping[str, _TableEntry], text: str) -> str:
+    """A regular expression with entries of a table in place of their names: "{relation}"."""
     return _TABLE_REFERENCE.sub(
         lambda one: f"(?:{_written_out(table, one.group(1))})", spaced(text)
     )

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import Embedder
 from engram.settings import Settings
 from tests.benchmarks.people import everything, questions

@@ -29,7 +29,7 @@ from engram import Turn
 from engram.domain.memories import AnyMemory, Episode
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.ports import Embedder, NewMemory, TextVectors
 from engram.settings import Settings

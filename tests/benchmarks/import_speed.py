@@ -26,7 +26,7 @@ import engram
 from engram import Settings
 from engram.domain.memories import Episode, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.extractor import Extractor
 from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory

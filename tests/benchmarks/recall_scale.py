@@ -26,7 +26,7 @@ from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.ports import Embedder, NewMemory, SearchRequest
 from engram.recall.pipeline import Recaller

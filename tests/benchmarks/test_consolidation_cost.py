@@ -16,7 +16,7 @@ from engram.domain.identity import content_hash, derived_id
 from engram.domain.memories import MemoryType, SemanticMemory, Telling
 from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 from tests.support.in_process_memory import InProcessMemory, when
 from tests.support.rules_model import RulesModel

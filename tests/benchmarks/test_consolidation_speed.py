@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from engram.agents.requests import ExtractionRequest
 from engram.agents.rules import extract
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.benchmarks.people import words

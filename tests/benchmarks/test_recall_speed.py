@@ -18,7 +18,7 @@ import pytest_asyncio
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.ports import Embedder, NewMemory
 from engram.recall.pipeline import Recaller

@@ -18,7 +18,7 @@ import pytest
 from temporalio.client import Client
 
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.due import review_stamp

@@ -24,7 +24,7 @@ from engram.contracts import names
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.embedded.open import run
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import StorageUnavailable
 from engram.ports import MaintenanceRepository, MemoryRepository, NewMemory, Replacement, Stamp
 from engram.system import new_id, system_clock

@@ -51,7 +51,7 @@ from engram.contracts.session import (
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import EngramError, StorageUnavailable, UnknownFailure
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.ports import MemoryRepository, NewMemory

@@ -12,7 +12,7 @@ import pytest
 from engram.cli.doctor import servers as doctor
 from engram.cli.doctor.installation import State
 from engram.domain.memories import MemoryType
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import StorageError, StorageUnavailable
 from engram.settings import Settings
 from engram.storage.server import ServerRepository, connect_qdrant

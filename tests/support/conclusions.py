@@ -14,7 +14,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import MemoryRepository, NewMemory
 
 SCOPE = Scope.of("default", "ada")

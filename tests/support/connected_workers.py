@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from engram.agents.asking import Rules
 from engram.client.servers import open_server_repository
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.settings import Settings
 from engram.system import new_id
 from engram.workflows.worker import running_workers

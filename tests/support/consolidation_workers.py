@@ -45,7 +45,7 @@ from engram.digests.stage import Digests
 from engram.domain.identity import episode_id
 from engram.domain.memories import Episode, MemoryForm, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from engram.settings import Settings
 from engram.workflows.consolidation import ConsolidationWorkflow

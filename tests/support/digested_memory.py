@@ -16,7 +16,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.rules import DigestPolicy
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import StorageUnavailable
 from engram.operations.digests import DigestHandlers
 from engram.ports import MemoryRepository, NewMemory

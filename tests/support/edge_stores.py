@@ -16,7 +16,7 @@ from pathlib import Path
 
 from qdrant_edge import Filter, UpdateOperation
 
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import Stamp, unstamped
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository

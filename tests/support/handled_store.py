@@ -18,7 +18,7 @@ from engram.contracts.lifecycle import (
 from engram.contracts.messages import Population
 from engram.domain.memories import AnyMemory
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.lifecycle.promotion_pass import Promoter
 from engram.lifecycle.review import Reviewer

@@ -33,7 +33,7 @@ from engram.contracts.consolidation import (
 from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.ports import MemoryRepository
 from engram.recall.pipeline import Recaller

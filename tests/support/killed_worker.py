@@ -15,7 +15,7 @@ from pathlib import Path
 from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.embedded.parts import serve_on_socket
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.system import new_id, system_clock

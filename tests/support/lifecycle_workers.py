@@ -22,7 +22,7 @@ from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import derived_id, episode_id, normalise
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory, Stamp
 from engram.settings import Settings

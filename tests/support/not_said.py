@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from engram.agents.requests import ExtractionRequest, StatedKnowledge, TurnView
-from engram.agents.rules import extract
-from tests.support.clock import NOW
+from engram.agents.requests import StatedKnowledge
+from tests.support.slot_labels import answered
 from tests.support.statement_labels import DATA
 
 _END: Final = "END "
@@ -30,12 +29,9 @@ def lines(name: str) -> Iterator[tuple[str, ...]]:
 
 def concluded(said: str) -> list[StatedKnowledge]:
     """What the last of these turns states as a predicate and its object."""
-    turns = tuple(
-        TurnView(alias=f"e{n}", role="user", speaker=None, said_at=NOW, content=content)
-        for n, content in enumerate(said.split(" || "))
-    )
-    found = extract(ExtractionRequest(turns=turns)).statements
-    return [one for one in found if one.predicate and turns[-1].alias in one.sources]
+    turns = said.split(" || ")
+    found = answered(*({"text": text} for text in turns))
+    return [one for one in found if one.predicate and f"e{len(turns)}" in one.sources]
 
 
 def states(one: StatedKnowledge, predicate: str) -> bool:

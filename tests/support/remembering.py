@@ -19,7 +19,7 @@ from engram.domain.memories import (
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import MemoryRepository
 from engram.system import new_id, system_clock
 from engram.workflows.worker import running_workers

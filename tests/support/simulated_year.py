@@ -17,7 +17,7 @@ from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.memories import AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import confirm, protect
 from engram.lifecycle.due import review_stamp

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from engram.aside import ProcessAside
 from engram.consolidation.turns import TurnStore
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.extractor import Extractor
 from engram.ports import TurnExtractor
 from engram.settings import Settings

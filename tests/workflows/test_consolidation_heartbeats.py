@@ -32,7 +32,7 @@ from engram.contracts.consolidation import (
 )
 from engram.domain.plan import ConsolidationPlan, Statement, Supersession, UpdateNote
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.clock import NOW
 from tests.support.stores import worker_settings

@@ -26,7 +26,7 @@ from engram.contracts.removal import (
 )
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import PayloadRefused
 from engram.system import new_id, system_clock
 from engram.temporal.gateway import list_workflows, remove

@@ -45,7 +45,7 @@ from engram.contracts.session import (
 from engram.domain.memories import STORED_TYPES, Episode, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import InvalidInput, InvalidScope, UnmaskedPersonalData
 from engram.language.extractor import Extractor
 from engram.language.guarding import PersonalDataGuard

@@ -32,7 +32,7 @@ from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.memories import Episode, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import ImportOutOfStep, InvalidInput, StorageUnavailable
 from engram.language.extractor import Extractor
 from engram.settings import Settings

@@ -27,7 +27,7 @@ from engram.contracts.reviews import (
 from engram.domain.confidence import Confidence, ExtractionMethod, Verification
 from engram.domain.memories import AnyMemory, MemoryStatus, SemanticMemory
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.due import review_stamp
 from engram.ports import NewMemory
 from engram.settings import Settings

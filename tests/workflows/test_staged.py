@@ -15,7 +15,7 @@ from engram.consolidation.taking_up import TurnConsolidator
 from engram.contracts.consolidation import ConsolidateTurnsInput, ConsolidateTurnsOutput
 from engram.domain.memories import MemoryType, Unread
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import InvalidQuery, MemoryNotFound, StageNotReached
 from engram.operations.progress import WAIT_UNTIL, WaitUntil
 from engram.operations.turns import Receipt

@@ -18,7 +18,7 @@ from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import SchemaMismatch, TemporalUnavailable
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository

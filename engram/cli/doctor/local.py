@@ -23,7 +23,7 @@ from engram.embedded.folder import (
     require_free,
 )
 from engram.embedded.keys import folder_keys
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import EngramError, PortInUse, SchemaMismatch
 from engram.settings import RULES
 from engram.storage.payload import check_identity

@@ -14,7 +14,7 @@ import httpx
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
 from engram.contracts.names import SEARCH_ATTRIBUTES
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
 from engram.storage.payload import TENANT, check_identity, collection_names, indexed_fields
 from engram.storage.server import check_server_version, connect_qdrant, server_errors

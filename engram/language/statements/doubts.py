@@ -8,17 +8,23 @@ end or replace another one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from engram.domain.kept import kept
 from engram.language.names import can_name_a_person, tells_where_one_belongs
 from engram.language.statements.objects import Thing, is_origin
 from engram.language.statements.predicates import is_firm
-from engram.language.vocabulary import load, spaced
+from engram.language.vocabulary import load, written_out
 
-_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(written_out(load("doubts")["words"], pattern))
+
+
+_Words: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 
 
 class Doubt(BaseModel):
@@ -26,30 +32,16 @@ class Doubt(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    of: str
+    of: _Words
     holds: bool | None = None
     no_name: bool = False
     belongs: bool = False
     no_firm: bool = False
-    thing: str | None = None
-    before: str | None = None
-    after: str | None = None
-    says: str | None = None
-    unless: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    of: re.Pattern[str]
-    holds: bool | None
-    no_name: bool
-    belongs: bool
-    no_firm: bool
-    thing: re.Pattern[str] | None
-    before: re.Pattern[str] | None
-    after: re.Pattern[str] | None
-    says: re.Pattern[str] | None
-    unless: re.Pattern[str] | None
+    thing: _Words | None = None
+    before: _Words | None = None
+    after: _Words | None = None
+    says: _Words | None = None
+    unless: _Words | None = None
 
 
 class Doubts:
@@ -96,35 +88,12 @@ class Doubts:
         return self._says[words]
 
 
-@cache
-def _of(predicate: str) -> tuple[_Rule, ...]:
+# Predicates may hold what users said: "favourite painter".
+@kept(256)
+def _of(predicate: str) -> tuple[Doubt, ...]:
     return tuple(rule for rule in _rules() if rule.of.fullmatch(predicate))
 
 
 @cache
-def _rules() -> tuple[_Rule, ...]:
-    entries = (Doubt.model_validate(entry) for entry in load("doubts")["doubts"])
-    return tuple(
-        _Rule(
-            of=re.compile(_written_out(one.of)),
-            holds=one.holds,
-            no_name=one.no_name,
-            belongs=one.belongs,
-            no_firm=one.no_firm,
-            thing=_compiled(one.thing),
-            before=_compiled(one.before),
-            after=_compiled(one.after),
-            says=_compiled(one.says),
-            unless=_compiled(one.unless),
-        )
-        for one in entries
-    )
-
-
-def _compiled(pattern: str | None) -> re.Pattern[str] | None:
-    return None if pattern is None else re.compile(spaced(_written_out(pattern)))
-
-
-def _written_out(pattern: str) -> str:
-    known = load("doubts")["words"]
-    return _REFERENCE.sub(lambda name: known[name.group(1)], pattern)
+def _rules() -> tuple[Doubt, ...]:
+    return tuple(Doubt.model_validate(entry) for entry in load("doubts")["doubts"])

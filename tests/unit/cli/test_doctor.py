@@ -20,7 +20,7 @@ from engram.cli.doctor import commands, installation, local
 from engram.cli.doctor.installation import CheckContext, CheckResult, State
 from engram.domain.learning import LearningRules
 from engram.embedded.folder import DataFolder, ServerRecord
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import EmbeddedPartMissing
 from engram.storage.payload import identity_record
 from engram.system import FileLock

@@ -23,7 +23,7 @@ from engram.cli.doctor import servers
 from engram.cli.doctor.installation import CheckResult, State
 from engram.contracts.lifecycle import PassKind
 from engram.domain.memories import STORED_TYPES, MemoryType
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.storage.payload import TENANT, identity_record, indexed_fields
 from engram.system import new_id, system_clock
 from engram.temporal.schedules import Schedules

@@ -16,7 +16,7 @@ from engram.consolidation.findings import FindingsStore, ReadEpisode
 from engram.contracts.importing import ImportBatch, ImportKind, StoreBatchInput
 from engram.domain.memories import Episode, Fact, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.extractor import Extractor
 from engram.ports import NewMemory
 from engram.settings import Settings

@@ -19,7 +19,7 @@ from engram.contracts.removal import ErasureInput
 from engram.domain.memories import STORED_TYPES, MemoryType, SemanticMemory
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import EncryptionKeysUnusable, UserErased
 from engram.lifecycle.promotion_pass import HabitMaker
 from engram.storage.edge import EdgeRepository

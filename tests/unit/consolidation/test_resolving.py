@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.domain.memories import Category, MemoryStatus, Resolution, SemanticMemory
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import InvalidInput, MemoryNotFound
 from engram.operations.memories import CommitmentHandlers, Resolve
 from engram.ports import MemoryRepository, NewMemory

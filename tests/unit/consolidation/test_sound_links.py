@@ -36,7 +36,7 @@ from engram.domain.memories import (
 )
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.audit import Finding, Problem
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.links import MAX_LINKS

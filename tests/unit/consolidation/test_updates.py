@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from engram.domain.memories import AnyMemory, MemoryType
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, NewMemory
 from engram.storage.updates import update_memories

@@ -18,7 +18,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 
 from engram.embedding import offline
 from engram.embedding.batches import BATCH_CHARACTERS, BATCH_TEXTS, batches
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.errors import (
     EmbeddedPartMissing,
     EmbeddingFailed,

@@ -13,7 +13,8 @@ from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from engram.contracts.messages import metering
-from engram.embedding.embedder import REMOTE_TEXT_BYTES, make_embedder
+from engram.embedding.choice import make_embedder
+from engram.embedding.embedder import REMOTE_TEXT_BYTES
 from engram.errors import EmbeddingFailed, ModelRejected
 from engram.ports import Embedder
 

@@ -16,7 +16,7 @@ from engram.domain.memories import STORED_TYPES, Evidence, MemoryType, SemanticM
 from engram.domain.plan import ConsolidationPlan, StoreNote, UpdateNote
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.conclusions import EMBEDDER, SCOPE, keep, statement, turn
 from tests.support.in_process_memory import InProcessMemory, when

@@ -23,7 +23,7 @@ from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.rules import ExpiryRules, LifecycleRules
 from engram.domain.turns import Turn
 from engram.embedding.bm25 import encode_query
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.embedding.offline import OfflineEmbedder
 from engram.errors import StorageUnavailable
 from engram.language.extractor import Extractor

@@ -14,7 +14,7 @@ from engram.consolidation.verify import verify
 from engram.domain.memories import LinkKind, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.scope import Scope
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.links import edge_confidence
 from engram.ports import NewMemory
 from engram.storage.updates import episodes_by_id

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from engram.consolidation.apply import PlanWriter
 from engram.domain.plan import ConsolidationPlan, LinkGraph
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import SCOPE
 

@@ -16,7 +16,7 @@ from engram.domain.buffer import batches
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import Episode, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.plan import ConsolidationPlan, LinkGraph, Statement
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import Embedder, MemoryRepository, NewMemory
 from tests.support.edge_stores import borrowed_store
 from tests.support.reconciliation import SCOPE, ReconciledKnowledge, said, stated

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.lifecycle.due import review_stamp
 from engram.operations.admin import InspectionHandlers

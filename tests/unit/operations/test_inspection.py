@@ -16,7 +16,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Vitals,
 )
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
 from engram.lifecycle.audit import Ailment, Problem
 from engram.lifecycle.policies import trust

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.ports import Embedder
 from engram.storage.edge import EdgeRepository
 from tests.support.recall_memories import EVERYBODY, SETTINGS, Memories

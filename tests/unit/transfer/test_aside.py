@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.embedding.embedder import make_embedder
+from engram.embedding.choice import make_embedder
 from engram.language.extractor import Extractor
 from engram.settings import Settings
 from engram.transfer.preparing import HerePreparer, Work
