@@ -94,6 +94,7 @@ class Vocabulary(BaseModel):
         chore_verbs: Past tenses that are not.
         irregular_pasts: Past tenses that do not end in "ed".
         liked_with_the: What one likes by "the", wherever it is.
+        shared_nouns: Nouns that several kinds can share: "action and sci-fi movies".
         hollow_words: What names nothing to do, however many of them come together.
     promise_verbs: What one promises to do by "I'll".
     """
@@ -135,6 +136,7 @@ class Vocabulary(BaseModel):
     languages: frozenset[str]
     plan_blockers: frozenset[str]
     liked_with_the: frozenset[str]
+    shared_nouns: frozenset[str]
     hollow_words: frozenset[str]
     promise_verbs: frozenset[str]
     irregular_pasts: frozenset[str]

@@ -227,7 +227,7 @@ _MODULES = ("engram.recall.denials", "engram.recall.stages", "engram.transfer.ac
 # Applied to a stretch of bounded length, or from one place on: not searched for in a whole turn.
 _BOUNDED = {
     "contacts._HOST", "contacts._HOST_NAME", "names._CALL_ME_DENIED", "clauses._MENTIONED",
-    "objects._GERUND", "objects._DOING_SOMETHING", "objects._WHOLE_GERUND",
+    "objects._DOING_SOMETHING", "objects._WHOLE_GERUND",
     "predicates._UNKNOWN_LANGUAGE", "mentions.ROLE_BEFORE", "mentions._NOUN_BEFORE",
     "mentions._LOWER_NAME", "mentions.KIND_BEFORE", "keep._COMMAND",
     # Only up to the last mark that can close.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from engram.domain.slots import ValueKind, kind_of_value, role_slot
 from engram.language.statements.clauses import Sentence, opened, sentences
+from engram.language.statements.cutting import Thing
 from engram.language.statements.declared import (
     SPEAKER,
     Declared,
@@ -26,7 +27,7 @@ from engram.language.statements.declared import (
     value_of,
     without_openings,
 )
-from engram.language.statements.objects import MatchContext, Thing, is_product
+from engram.language.statements.objects import MatchContext, is_product
 from engram.language.statements.predicates import find
 from engram.language.vocabulary import cues_of_change, load, verbs_of_change, words
 

@@ -394,8 +394,10 @@ def opened(sentence: Sentence) -> tuple[int, str]:
     return sentence.start + start, sentence.text[start:]
 
 
-# "Learning Greek is off the table", "working at Tesco was hell": nobody says that they do.
+# "Learning Greek is off the table", "working at Tesco was hell", "love is blind": nobody says
+# that they do.
 _AS_SUBJECT = re.compile(
+    r"(?:love|hate|hope)\s+(?:is|was|has|can|will|isn't|doesn't|makes|means|brings|conquers)\b|"
     r"(?:now |currently )?[a-z]{2,12}ing\b"
     r"(?:\s+(?!(?:that|which|who|where|and|but|because|since|so|as|while|when|if|i|we|my|it|there)\b)"
     r"[\w'&-]{1,30}){1,6}?\s+(?:is|was|isn't|wasn't|would|sounds|seems|feels|felt|means|meant)\b",

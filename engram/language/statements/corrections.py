@@ -23,6 +23,7 @@ from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, masked, sentences
+from engram.language.statements.cutting import Thing
 from engram.language.statements.declared import (
     SPEAKER,
     Declared,
@@ -30,7 +31,7 @@ from engram.language.statements.declared import (
     is_role_of_things,
 )
 from engram.language.statements.notes import Person, people
-from engram.language.statements.objects import MatchContext, Thing, is_place, is_product
+from engram.language.statements.objects import MatchContext, is_place, is_product
 from engram.language.statements.predicates import RuleStatement, find, is_subject
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object

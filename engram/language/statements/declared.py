@@ -17,7 +17,8 @@ from typing import NamedTuple
 from engram.domain.slots import role_slot, wordings
 from engram.language.calendar import MONTH, MONTH_NAME, WEEKDAY
 from engram.language.statements.clauses import Sentence, opened, sentences
-from engram.language.statements.objects import Thing, is_origin, is_product
+from engram.language.statements.cutting import Thing
+from engram.language.statements.objects import is_origin, is_product
 from engram.language.statements.slips import said_again
 from engram.language.text import FULL_STOP, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words

@@ -15,7 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from engram.domain.kept import kept
 from engram.language.names import can_name_a_person, tells_where_one_belongs
-from engram.language.statements.objects import Thing, is_origin
+from engram.language.statements.cutting import Thing
+from engram.language.statements.objects import is_origin
 from engram.language.statements.predicates import is_firm
 from engram.language.vocabulary import load, written_out
 

@@ -8,16 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from engram.language.calendar import MONTH_NAME, WEEKDAY
-from engram.language.statements import objects
-from engram.language.statements import objects as doings
+from engram.language.statements import doings, objects
 from engram.language.statements.clauses import Sentence, is_reported
-from engram.language.statements.objects import (
-    NOTHING_NAMED,
-    MatchContext,
-    Thing,
-    is_place,
-    is_product,
-)
+from engram.language.statements.cutting import Thing
+from engram.language.statements.objects import NOTHING_NAMED, MatchContext, is_place, is_product
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -220,11 +214,19 @@ def _own_name(spoken: MatchContext) -> list[Thing]:
 
 
 def _thing(spoken: MatchContext) -> list[Thing]:
-    found = objects.several(spoken.rest.strip(), objects.thing)
+    found = objects.several(spoken.rest.strip(), objects.named_thing)
     if not found or (_is_idle(found[0]) and not _is_written_as_name(found[0], spoken)):
         return []
-    # "Slack and Notion" are two; "a pen and love it" is not.
-    return [found[0], *(t for t in found[1:] if t.name[:1].isupper() or is_product(t))]
+    # "Slack and Notion" and "a laptop and two screens" are two; "a pen and love it" is not.
+    return [found[0], *(t for t in found[1:] if _tells_which(t))]
+
+
+_COUNTED = re.compile(r"(?:two|three|four|five|six|seven|eight|nine|ten|several|\d{1,4})\s", re.I)
+
+
+def _tells_which(thing: Thing) -> bool:
+    counted = thing.phrase != thing.name or _COUNTED.match(thing.name) is not None
+    return thing.name[:1].isupper() or is_product(thing) or counted
 
 
 def _things(spoken: MatchContext) -> list[Thing]:

@@ -18,10 +18,10 @@ from engram.language.statements.clauses import (
     sentences,
     turned_round,
 )
+from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import (
     NOTHING_NAMED,
     MatchContext,
-    Thing,
     is_origin,
     is_place,
     is_product,
@@ -420,6 +420,8 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
     if pattern.predicate in _OF_PERSONS:
         # "My wife is Thai"
         things = [one for one in things if not is_origin(one.name)]
+    if pattern.denied and _is_limited(rest, things):
+        return []
     found = [_stated(pattern, thing, said=words) for thing in things]
     if (
         pattern.predicate == "uses"
@@ -436,6 +438,13 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
         *_besides(pattern, words, rest, found),
         *_instead(pattern, rest, things, sentence),
     ]
+
+
+def _is_limited(rest: str, things: Sequence[Thing]) -> bool:
+    """Whether it is denied only of some time, place or manner: "I don't use Mongo at home"."""
+    at = rest.rfind(things[-1].phrase) if things else -1
+    after = rest[at + len(things[-1].phrase) :] if at >= 0 else ""
+    return expression(_STATEMENTS, "limited").match(after) is not None
 
 
 def _stated(
