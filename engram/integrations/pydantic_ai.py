@@ -134,19 +134,32 @@ def with_block(
     """The messages with the block right before what the user said in this run.
 
     Late in the conversation, so that a provider's cache of what comes before it
-    stays good. Nothing is changed where this run has no user prompt: a block
-    between a tool's call and its answer would be refused by some providers.
+    stays good. Nothing is changed where no prompt is: a block between a tool's call
+    and its answer would be refused by some providers.
     """
-    shown = list(messages)
-    for at, message in enumerate(shown):
-        if isinstance(message, ModelRequest) and message.run_id == run_id:
-            for place, part in enumerate(message.parts):
-                if isinstance(part, UserPromptPart):
-                    parts = [*message.parts]
-                    parts.insert(place, UserPromptPart(block, timestamp=part.timestamp))
-                    shown[at] = replace(message, parts=parts)
-                    return shown
-    return shown
+    asking = [
+        (at, message)
+        for at, message in enumerate(messages)
+        if isinstance(message, ModelRequest) and _prompts_in(message)
+    ]
+    if not asking:
+        return list(messages)
+    # A prompt that came as the end of a history is of no run yet when it is first sent.
+    of_this_run = [one for one in asking if one[1].run_id == run_id]
+    at, message = of_this_run[0] if of_this_run else asking[-1]
+    return [*messages[:at], _with_block_before(message, block), *messages[at + 1 :]]
+
+
+def _with_block_before(message: ModelRequest, block: str) -> ModelRequest:
+    prompt = _prompts_in(message)[0]
+    parts = [*message.parts]
+    place = next(at for at, part in enumerate(parts) if part is prompt)
+    parts.insert(place, UserPromptPart(block, timestamp=prompt.timestamp))
+    return replace(message, parts=parts)
+
+
+def _prompts_in(message: ModelMessage) -> list[UserPromptPart]:
+    return [part for part in message.parts if isinstance(part, UserPromptPart)]
 
 
 def _words(part: UserContent) -> str:
@@ -377,10 +390,8 @@ def _said(ctx: RunContext[Any]) -> str:
     if ctx.prompt is not None:
         return prompt_text(ctx.prompt)
     # A run can also begin from a history that ends with the prompt.
-    last = ctx.messages[-1] if ctx.messages else None
-    if not isinstance(last, ModelRequest):
-        return ""
-    return "\n".join(prompt_text(p.content) for p in last.parts if isinstance(p, UserPromptPart))
+    last = _prompts_in(ctx.messages[-1]) if ctx.messages else ()
+    return "\n".join(prompt_text(part.content) for part in last)
 
 
 def _turns(role: str, text: str, run_id: str | None) -> list[Turn]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -21,6 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.ui.vercel_ai import VercelAIAdapter
 
 from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
@@ -62,6 +65,12 @@ def memory(engine: FakeEngine) -> MemoryStore:
     return MemoryStore(engine, scope, Settings.load(), system_clock, new_id)
 
 
+def prompts_in(messages: list[ModelMessage]) -> list[str]:
+    """The texts of all prompts, in order."""
+    parts = (part for message in messages for part in message.parts)
+    return [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
+
+
 async def kept(memory: MemoryStore) -> list[str]:
     """What was said to memory."""
     return [found.content for found in (await memory.list()).memories]
@@ -99,12 +108,18 @@ def test_the_block_stands_before_this_runs_prompt() -> None:
     mine = ModelRequest(parts=[UserPromptPart("Where?")], run_id="r2")
     result = ModelRequest(parts=[ToolReturnPart("t", "x", tool_call_id="c")], run_id="r3")
     shown = with_block([earlier, mine, result], "BLOCK", "r2")
-    assert isinstance(shown[1], ModelRequest)
-    said = [part.content for part in shown[1].parts if isinstance(part, UserPromptPart)]
-    assert said == ["BLOCK", "Where?"]
+    assert prompts_in(shown[1:2]) == ["BLOCK", "Where?"]
     assert shown[0] is earlier
     assert len(mine.parts) == 1
     assert with_block([result], "BLOCK", "r3") == [result]
+
+
+def test_the_block_stands_before_a_prompt_that_came_with_the_history() -> None:
+    """It is of no run when it is first sent; the latest one is what is answered."""
+    earlier = ModelRequest(parts=[UserPromptPart("Hello.")], run_id="r1")
+    last = ModelRequest(parts=[UserPromptPart("Where?"), UserPromptPart("Say.")])
+    shown = with_block([earlier, ModelResponse(parts=[TextPart("Hi.")]), last], "BLOCK", "r2")
+    assert prompts_in(shown) == ["Hello.", "BLOCK", "Where?", "Say."]
 
 
 async def test_one_line_gives_memory(memory: MemoryStore) -> None:
@@ -129,14 +144,7 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         assert info.function_tools
-        prompts = [
-            str(part.content)
-            for message in messages
-            if isinstance(message, ModelRequest)
-            for part in message.parts
-            if isinstance(part, UserPromptPart)
-        ]
-        seen.append("\n".join(prompts))
+        seen.append("\n".join(prompts_in(messages)))
         if len(seen) == 1:
             return ModelResponse(parts=[ToolCallPart("recall", {"query": "city"})])
         return ModelResponse(parts=[TextPart("In Porto.")])
@@ -149,6 +157,47 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
     await agent.run("And now?", message_history=first.all_messages())
     assert seen[2].count("<engram-memory ") == 1
     assert seen[2].endswith("And now?")
+
+
+async def test_a_run_from_a_history_is_shown_what_is_recalled(memory: MemoryStore) -> None:
+    """A chat's front end sends the prompt as the end of its history; each request has the block."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[list[str]] = []
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        seen.append(prompts_in(messages))
+        if len(seen) == 1:
+            return ModelResponse(parts=[ToolCallPart("recall", {"query": "city"})])
+        return ModelResponse(parts=[TextPart("In Porto.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Where do I live?")])]
+    result = await agent.run(message_history=history)
+    assert [len(prompts) for prompts in seen] == [2, 2]
+    for block, prompt in seen:
+        assert "I live in Porto." in block
+        assert prompt == "Where do I live?"
+    assert prompts_in(result.all_messages()) == ["Where do I live?"]
+    assert await kept(memory) == ["I live in Porto.", "Where do I live?", "In Porto."]
+
+
+async def test_a_chat_in_the_browser_is_shown_what_is_recalled(memory: MemoryStore) -> None:
+    """Vercel's chat, through the adapter of Pydantic AI, has memory."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[str] = []
+
+    async def answer(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str]:
+        seen.extend(prompts_in(messages))
+        yield "In Porto."
+
+    agent = Agent(FunctionModel(stream_function=answer), capabilities=[EngramMemory(memory)])
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Where do I live?"}]}
+    body = {"trigger": "submit-message", "id": "chat-1", "messages": [said]}
+    chat = VercelAIAdapter.build_run_input(json.dumps(body).encode())
+    async for _ in VercelAIAdapter(agent=agent, run_input=chat).run_stream():
+        pass
+    assert "I live in Porto." in seen[0]
+    assert seen[1:] == ["Where do I live?"]
 
 
 async def test_sessions_follow_conversations(memory: MemoryStore, engine: FakeEngine) -> None:
