@@ -291,7 +291,8 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         required: Whether a run fails when memory does. If not, it goes on without,
             and a warning is logged. (A failing tool fails the run in either case.)
         id: Names this capability; in a durable agent it is part of the activities'
-            names and must not change while runs are under way.
+            names and must not change while runs are under way. Of two memories in an
+            agent, each needs its own, and one of them ``prefix_tools``.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
@@ -304,7 +305,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     id: str | None = "engram"
 
     _source: MemorySource[AgentDepsT] = field(init=False, repr=False)
-    _toolset: FunctionToolset[AgentDepsT] | None = field(init=False, repr=False)
+    _toolset: FunctionToolset[AgentDepsT] | None = field(init=False, repr=False, compare=False)
     _said: str = field(default="", init=False, repr=False)
     _recalled: str = field(default="", init=False, repr=False)
 
@@ -314,6 +315,24 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         self._toolset = (
             memory_tools(self._source, self.id, keeps_turns=self.keep_turns) if self.tools else None
         )
+
+    @classmethod
+    def combine(
+        cls, capabilities: Sequence[AbstractCapability[AgentDepsT]]
+    ) -> AbstractCapability[AgentDepsT]:
+        """Refuse two memories under one id: merged, one's tools would write into the other's.
+
+        Raises:
+            UserError: they are not the same memory, used in the same way.
+        """
+        *others, last = capabilities
+        if any(other != last for other in others):
+            raise UserError(
+                f"Several memories of the agent have the id {last.id!r}. Give each its own id, "
+                "and all but one a prefix for their tools: "
+                "EngramMemory(team, id='team').prefix_tools('team')."
+            )
+        return last
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Self:
         """A copy for one run: what was said and recalled in it belongs to it alone."""

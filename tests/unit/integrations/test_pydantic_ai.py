@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
@@ -63,6 +64,12 @@ def memory(engine: FakeEngine) -> MemoryStore:
     """A memory over it."""
     scope = Scope.of("default", "ada")
     return MemoryStore(engine, scope, Settings.load(), system_clock, new_id)
+
+
+@pytest.fixture
+def team(memory: MemoryStore) -> MemoryStore:
+    """The memory of somebody else."""
+    return memory.for_user("team")
 
 
 def prompts_in(messages: list[ModelMessage]) -> list[str]:
@@ -223,12 +230,12 @@ async def test_parts_can_be_left_out(memory: MemoryStore) -> None:
     assert model.last_model_request_parameters.function_tools == []
 
 
-def noting(**arguments: str) -> FunctionModel:
-    """A model that calls ``remember``, and then answers."""
+def noting(tool: str = "remember", **arguments: str) -> FunctionModel:
+    """A model that calls a tool, ``remember``, and then answers."""
 
     def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         called = any(isinstance(p, ToolReturnPart) for m in messages for p in m.parts)
-        part = TextPart("Fine.") if called else ToolCallPart("remember", dict(arguments), "c1")
+        part = TextPart("Fine.") if called else ToolCallPart(tool, dict(arguments), "c1")
         return ModelResponse(parts=[part])
 
     return FunctionModel(answer)
@@ -297,3 +304,28 @@ async def test_a_tools_wrong_arguments_go_back_to_the_model(
     assert (await agent.run("Hello.")).output == "Done."
     assert "limit is out of range" in calls[1]
     assert not engine.asked
+
+
+def test_two_memories_under_one_id_are_refused(memory: MemoryStore, team: MemoryStore) -> None:
+    """Merged, the tools of the one would write into the other; the error says what to do."""
+    both = [EngramMemory[None](team, keep_turns=False), EngramMemory[None](memory, tools=False)]
+    with pytest.raises(UserError, match=r"id 'engram'.*prefix_tools"):
+        Agent(TestModel(), capabilities=both)
+
+
+async def test_one_memory_may_be_brought_twice(memory: MemoryStore) -> None:
+    """Two parts of an application bring the same memory; the agent has it once."""
+    twice = [EngramMemory[None](memory), EngramMemory[None](memory)]
+    model = TestModel(call_tools=[])
+    await Agent(model, capabilities=twice).run("Hello.")
+    assert await kept(memory) == ["Hello.", "success (no tool calls)"]
+
+
+async def test_two_memories_with_ids_do_not_mix(memory: MemoryStore, team: MemoryStore) -> None:
+    """Each tool writes into the memory that it is of, and only what keeps turns has them."""
+    shared = EngramMemory[None](team, id="team", keep_turns=False).prefix_tools("team")
+    words = "The office is closed on Fridays."
+    model = noting(tool="team_remember", note=words)
+    await Agent(model, capabilities=[shared, EngramMemory[None](memory)]).run("Hello.")
+    assert await kept(team) == [words]
+    assert await kept(memory) == ["Hello.", "Fine."]
