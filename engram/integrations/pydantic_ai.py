@@ -30,8 +30,14 @@ from pydantic_core import to_json
 from temporalio import activity
 
 from engram.domain.scope import check_identifier
-from engram.domain.turns import CLOSING, OPENING, Turn
-from engram.errors import ConflictingMessage, EngramError, InvalidInput, InvalidScope
+from engram.domain.turns import CLOSING, LEAST_TOKENS, OPENING, Turn
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    InvalidInput,
+    InvalidQuery,
+    InvalidScope,
+)
 
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
@@ -285,7 +291,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
             the function is called by the worker, never by the workflow.
         session_id: The session that turns belong to, or a function of the run
             context; the run's conversation id when absent.
-        context_tokens: How much is recalled before a run, at most; 0 for nothing.
+        context_tokens: How much is recalled before a run, at most, 32 or more; 0 for nothing.
         keep_turns: Whether the turns of a run are kept.
         tools: Whether the agent has the tools.
         required: Whether a run fails when memory does. If not, it goes on without,
@@ -293,6 +299,9 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         id: Names this capability; in a durable agent it is part of the activities'
             names and must not change while runs are under way. Of two memories in an
             agent, each needs its own, and one of them ``prefix_tools``.
+
+    Raises:
+        InvalidQuery: ``context_tokens`` leaves no room for a block.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
@@ -311,6 +320,12 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
 
     def __post_init__(self) -> None:
         """Settle what all runs share."""
+        tokens = self.context_tokens
+        if type(tokens) is not int or (tokens != 0 and tokens < LEAST_TOKENS):
+            raise InvalidQuery(
+                "context_tokens is out of range.",
+                allowed=f"0 for nothing, or a whole number from {LEAST_TOKENS} on",
+            )
         self._source = MemorySource(self.memory, self.session_id)
         self._toolset = (
             memory_tools(self._source, self.id, keeps_turns=self.keep_turns) if self.tools else None

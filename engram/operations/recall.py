@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 from engram.domain.access import Access
 from engram.domain.memories import RunLink
 from engram.domain.scope import Scope
+from engram.domain.turns import LEAST_TOKENS
 from engram.errors import InvalidQuery
 from engram.giving_way import awaited
 from engram.operations.registry import Answered, Http, Intake, Operation, handles
@@ -41,7 +42,6 @@ RECALL: Final = Operation(
 )
 
 
-LEAST_TOKENS: Final = 32
 _MOST_HITS: Final = 50
 # A line has hardly fewer than so many tokens, so more hits than this never fit.
 _TOKENS_OF_A_LINE: Final = 15

@@ -30,7 +30,7 @@ from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
 from engram.domain.scope import Scope
 from engram.domain.turns import context_block
-from engram.errors import StorageUnavailable
+from engram.errors import InvalidQuery, StorageUnavailable
 from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
     EngramMemory,
@@ -271,6 +271,14 @@ async def test_a_note_of_what_is_kept_anyway_counts_once(memory: MemoryStore) ->
     other = EngramMemory[None](memory, keep_turns=False)
     await Agent(noting(note=words), capabilities=[other]).run(words)
     assert (await roles(memory))[words] == "user"
+
+
+@pytest.mark.parametrize("wrong", [31, -1, 40.5, True])
+def test_a_room_too_small_for_a_block_is_refused_at_once(memory: MemoryStore, wrong: int) -> None:
+    """Each run would fail or, where memory is not required, silently have none."""
+    with pytest.raises(InvalidQuery, match="context_tokens") as refused:
+        EngramMemory[None](memory, context_tokens=wrong, required=False)
+    assert "from 32 on" in str(refused.value)
 
 
 async def test_a_failing_memory(memory: MemoryStore, engine: FakeEngine) -> None:
