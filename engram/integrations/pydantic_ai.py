@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from uuid import NAMESPACE_URL, uuid5
 
 import structlog
+from pydantic import TypeAdapter
 from pydantic_ai.capabilities import AbstractCapability, durable_operation
 from pydantic_ai.exceptions import ModelRetry, UserError
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     TextContent,
@@ -24,7 +26,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
-from pydantic_ai.tools import AgentDepsT, RunContext
+from pydantic_ai.tools import AgentDepsT, DeferredToolRequests, RunContext
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_core import to_json
 from temporalio import activity
@@ -101,6 +103,8 @@ _QUERY_END = 2000
 
 Prompt = str | Sequence[UserContent] | None
 
+_PLAIN: TypeAdapter[Any] = TypeAdapter(Any)
+
 
 def prompt_text(prompt: Prompt) -> str:
     """The words of a prompt; images, sounds and files have none."""
@@ -111,8 +115,26 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def output_text(output: Any) -> str:
-    """The words of a run's result; what is not text is told as JSON."""
-    return _clean(output if isinstance(output, str) else to_json(output, fallback=str).decode())
+    """The words of a run's result; what is not text is told as JSON, without its bytes.
+
+    Empty for what is no answer: nothing, a file, and tool calls that wait for an approval
+    or for others' results, whose arguments nobody has agreed to yet.
+    """
+    if output is None or isinstance(output, DeferredToolRequests | BinaryContent | bytes):
+        return ""
+    if isinstance(output, str):
+        return _clean(output)
+    return _clean(to_json(_without_bytes(_PLAIN.dump_python(output)), fallback=str).decode())
+
+
+def _without_bytes(plain: Any) -> Any:
+    """The data without values that are bytes: files have no words, and JSON no place for them."""
+    if isinstance(plain, Mapping):
+        pairs = plain.items()
+        return {key: _without_bytes(one) for key, one in pairs if not isinstance(one, bytes)}
+    if isinstance(plain, list | tuple | set | frozenset):
+        return [_without_bytes(one) for one in plain if not isinstance(one, bytes)]
+    return plain
 
 
 def query_text(text: str) -> str:

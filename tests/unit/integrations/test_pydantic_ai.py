@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import Agent, BinaryImage, DeferredToolRequests, DeferredToolResults
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     BinaryContent,
@@ -51,6 +51,14 @@ class Answer(BaseModel):
     """An answer that is not text."""
 
     city: str
+
+
+class Drawing(BaseModel):
+    """An answer with files in it."""
+
+    title: str
+    image: BinaryImage
+    thumbnails: list[bytes]
 
 
 @pytest.fixture
@@ -99,6 +107,20 @@ def test_prompts_and_outputs_as_text() -> None:
     assert prompt_text(None) == prompt_text([image]) == ""
     assert prompt_text("a\x00b\ud800") == "ab?"
     assert output_text(Answer(city="Porto")) == '{"city":"Porto"}'
+
+
+def test_outputs_without_words_are_no_text() -> None:
+    """Files, open tool calls and nothing are no answer; bytes inside of one are left out."""
+    image = BinaryImage(b"\xff\xfe", media_type="image/png")
+    assert output_text(None) == output_text(image) == output_text(b"\xff") == ""
+    assert output_text(DeferredToolRequests(approvals=[ToolCallPart("rm", {"path": "x"})])) == ""
+    drawing = Drawing(title="A cat", image=image, thumbnails=[b"\xff", b"cat"])
+    told = json.loads(output_text({"drawing": drawing, "raw": b"\xff", "pages": (1, {2})}))
+    assert told["pages"] == [1, [2]]
+    assert "raw" not in told
+    assert told["drawing"]["title"] == "A cat"
+    assert told["drawing"]["thumbnails"] == []
+    assert "data" not in told["drawing"]["image"]
 
 
 def test_a_long_prompt_is_asked_by_its_ends() -> None:
@@ -337,3 +359,27 @@ async def test_two_memories_with_ids_do_not_mix(memory: MemoryStore, team: Memor
     await Agent(model, capabilities=[shared, EngramMemory[None](memory)]).run("Hello.")
     assert await kept(team) == [words]
     assert await kept(memory) == ["Hello.", "Fine."]
+
+
+async def test_calls_that_wait_for_an_approval_are_no_answer(memory: MemoryStore) -> None:
+    """What the user asked is kept, what nobody approved is not; the answer after it is."""
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        done = any(isinstance(part, ToolReturnPart) for part in messages[-1].parts)
+        call = ToolCallPart("rm", {"path": "/home/ada"}, "c1")
+        return ModelResponse(parts=[TextPart("Deleted.") if done else call])
+
+    capabilities = [EngramMemory[None](memory)]
+    output_type = [str, DeferredToolRequests]
+    agent = Agent(FunctionModel(answer), output_type=output_type, capabilities=capabilities)
+
+    @agent.tool_plain(requires_approval=True)
+    def rm(path: str) -> str:
+        return f"{path} is gone"
+
+    asked = await agent.run("Delete it.")
+    assert isinstance(asked.output, DeferredToolRequests)
+    assert await kept(memory) == ["Delete it."]
+    approved = DeferredToolResults(approvals={"c1": True})
+    await agent.run(message_history=asked.all_messages(), deferred_tool_results=approved)
+    assert await kept(memory) == ["Delete it.", "Deleted."]
