@@ -253,11 +253,13 @@ def memory_tools(
         if keeps_turns and said_by == "user" and note.strip() in _prompt_of(ctx):
             # Said twice in one breath, it would count as two who say so.
             return "Noted."
+        # By its words: some models give every call of a run the same id.
+        note_id = uuid5(NAMESPACE_URL, f"engram:note:{said_by}:{note}")
         turn = Turn(
             content=note,
             role=said_by,
             tags=(NOTE_TAG,),
-            message_id=f"{ctx.run_id}:{ctx.tool_call_id}",
+            message_id=f"{ctx.run_id}:{note_id}",
         )
         with _correctable(), translated():
             await source.memory_of(ctx).encode(turn, session_id=source.session_of(ctx))

@@ -285,6 +285,21 @@ async def test_what_only_the_agent_knows_stays_the_agents(memory: MemoryStore) -
     assert (await roles(memory))[words] == "assistant"
 
 
+async def test_notes_of_calls_with_one_id_are_all_kept(memory: MemoryStore) -> None:
+    """Some models call every call of a run call_0; the same note twice in it is one turn."""
+    notes = ["I own a boat.", "I own a barge.", "I own a boat."]
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        told = sum(isinstance(part, ToolReturnPart) for one in messages for part in one.parts)
+        if told == len(notes):
+            return ModelResponse(parts=[TextPart("Fine.")])
+        return ModelResponse(parts=[ToolCallPart("remember", {"note": notes[told]}, "call_0")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    await agent.run("Hello.")
+    assert await kept(memory) == ["I own a boat.", "I own a barge.", "Hello.", "Fine."]
+
+
 async def test_a_note_of_what_is_kept_anyway_counts_once(memory: MemoryStore) -> None:
     """Words of the prompt, remembered again, are no second turn; where turns go, they are kept."""
     words = "I am allergic to nuts."
