@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
     ModelRequest,
+    ModelResponse,
     TextContent,
     UserContent,
     UserPromptPart,
@@ -32,7 +33,7 @@ from pydantic_core import to_json
 from temporalio import activity
 
 from engram.domain.scope import check_identifier
-from engram.domain.turns import CLOSING, LEAST_TOKENS, OPENING, Turn
+from engram.domain.turns import CLOSING, LEAST_TOKENS, MOST_ALREADY, OPENING, Turn
 from engram.errors import (
     ConflictingMessage,
     EngramError,
@@ -188,6 +189,28 @@ def _with_block_before(message: ModelRequest, block: str) -> ModelRequest:
 
 def _prompts_in(message: ModelMessage) -> list[UserPromptPart]:
     return [part for part in message.parts if isinstance(part, UserPromptPart)]
+
+
+# Less than the smallest request that a server can be set to accept.
+_SAID_BYTES = 32 * 1024
+
+
+def said_in(history: Sequence[ModelMessage]) -> list[str]:
+    """What was said in a history, as turns are kept: the latest, the shorter ones first."""
+    texts: list[str] = []
+    for message in reversed(history):
+        if isinstance(message, ModelResponse):
+            texts += pieces(_clean(message.text or ""))
+        for prompt in _prompts_in(message):
+            texts += pieces(prompt_text(prompt.content))
+    found: list[str] = []
+    room = _SAID_BYTES
+    for text in sorted(list(dict.fromkeys(texts))[:MOST_ALREADY], key=len):
+        room -= len(text.encode())
+        if room < 0:
+            break
+        found.append(text)
+    return found
 
 
 def _words(part: UserContent) -> str:
@@ -389,7 +412,8 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         """Recall what answers the user's prompt."""
         self._said = _said(ctx)
         if self._said and self.context_tokens:
-            self._recalled = await self._recall(ctx, query_text(self._said))
+            said = said_in(ctx.messages)
+            self._recalled = await self._recall(ctx, query_text(self._said), said)
 
     async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
@@ -414,11 +438,11 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         return result
 
     @durable_operation(name="recall")
-    async def _recall(self, ctx: RunContext[AgentDepsT], query: str) -> str:
-        """The memories that answer, as a block; empty when nothing does."""
+    async def _recall(self, ctx: RunContext[AgentDepsT], query: str, said: list[str]) -> str:
+        """The memories that answer and were not said in the history; empty when nothing does."""
         try:
             memory = self._source.memory_of(ctx)
-            return await memory.context(query, tokens=self.context_tokens)
+            return await memory.context(query, tokens=self.context_tokens, already=said)
         except EngramError as error:
             self._without(error, "recall")
             return ""

@@ -29,7 +29,7 @@ from pydantic_ai.ui.vercel_ai import VercelAIAdapter
 from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
 from engram.domain.scope import Scope
-from engram.domain.turns import context_block
+from engram.domain.turns import MOST_ALREADY, context_block
 from engram.errors import InvalidQuery, StorageUnavailable
 from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
@@ -38,6 +38,7 @@ from engram.integrations.pydantic_ai import (
     pieces,
     prompt_text,
     query_text,
+    said_in,
     with_block,
 )
 from engram.settings import Settings
@@ -227,6 +228,36 @@ async def test_a_chat_in_the_browser_is_shown_what_is_recalled(memory: MemorySto
         pass
     assert "I live in Porto." in seen[0]
     assert seen[1:] == ["Where do I live?"]
+
+
+async def test_a_chat_is_not_told_again_what_stands_in_it(memory: MemoryStore) -> None:
+    """The room is for what the history lacks, whoever said what is in it."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[str] = []
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        seen.append(prompts_in(messages)[-2])
+        return ModelResponse(parts=[TextPart(f"Answer {len(seen)}.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    first = await agent.run("I like tea.")
+    await agent.run("What do I like?", message_history=first.all_messages())
+    assert len(await kept(memory)) == 5
+    assert "Porto" in seen[1]
+    assert "I like tea." not in seen[1]
+    assert "Answer 1." not in seen[1]
+
+
+def test_what_is_said_in_a_history() -> None:
+    """The latest, in the pieces in which turns are kept; what is long crowds out nothing."""
+    answer = ModelResponse(parts=[TextPart("In "), TextPart("Porto."), ToolCallPart("recall", {})])
+    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Where?")]), answer]
+    assert said_in([*history, *history]) == ["Where?", "In Porto."]
+    pasted = "".join(letter * PIECE_BYTES for letter in "abc")
+    long = ModelRequest(parts=[UserPromptPart(pasted)])
+    assert said_in([*history, long]) == ["Where?", "In Porto.", "a" * PIECE_BYTES]
+    many = [ModelRequest(parts=[UserPromptPart(f"Number {n}.")]) for n in range(100, 400)]
+    assert said_in(many) == [f"Number {n}." for n in range(399, 399 - MOST_ALREADY, -1)]
 
 
 async def test_sessions_follow_conversations(memory: MemoryStore, engine: FakeEngine) -> None:
