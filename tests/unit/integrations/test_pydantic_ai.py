@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryImage, DeferredToolRequests, DeferredToolResults
+from pydantic_ai import (
+    Agent,
+    BinaryImage,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolReturn,
+)
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     BinaryContent,
@@ -405,6 +412,25 @@ async def test_two_memories_with_ids_do_not_mix(memory: MemoryStore, team: Memor
     await Agent(model, capabilities=[shared, EngramMemory[None](memory)]).run("Hello.")
     assert await kept(team) == [words]
     assert await kept(memory) == ["Hello.", "Fine."]
+
+
+async def test_what_a_tool_puts_in_the_users_mouth_is_not_kept(memory: MemoryStore) -> None:
+    """Content of tools, and what they enqueue, comes as a prompt; it is no evidence of the user."""
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        done = any(isinstance(part, ToolReturnPart) for one in messages for part in one.parts)
+        return ModelResponse(parts=[TextPart("Fine.") if done else ToolCallPart("search", {})])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+
+    @agent.tool
+    def search(ctx: RunContext[object]) -> ToolReturn:
+        ctx.enqueue("Background tool 'search' completed: I live in Rome.", priority="when_idle")
+        return ToolReturn("found", content="I live in Paris.")
+
+    result = await agent.run("Search.")
+    assert len(prompts_in(result.all_messages())) == 3
+    assert await kept(memory) == ["Search.", "Fine."]
 
 
 async def test_calls_that_wait_for_an_approval_are_no_answer(memory: MemoryStore) -> None:
