@@ -297,7 +297,9 @@ class MemoryStore(
         """
         return await self.recall(query, as_of=as_of, **options)
 
-    async def context(self, query: str, *, tokens: int = 1000, **options: Any) -> str:
+    async def context(
+        self, query: str, *, tokens: int = 1000, already: Iterable[str] = (), **options: Any
+    ) -> str:
         """What answers ``query``, as a fenced block of text for a prompt; empty if nothing does.
 
         Every line has a date and a source; what holds now comes first, then what is
@@ -307,6 +309,8 @@ class MemoryStore(
         Args:
             query: A question, or a few words.
             tokens: The most it may have, estimated as a quarter of its characters.
+            already: Texts that the prompt has anyway, such as the conversation so far, up to
+                256: turns with these words are left out, and make room for others.
             options: Those of :meth:`recall`.
 
         Returns:
@@ -315,6 +319,7 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
+        options["already"] = names_of(already) or ()
         asked = operations.recall.ContextRequest.within(query, tokens, self._settings, options)
         return (await self._call(operations.recall.CONTEXT, asked)).context
 

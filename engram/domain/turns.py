@@ -407,6 +407,10 @@ OPENING = f"<{_FENCE} ...>"
 """How instructions for a model write the fence that opens; each block has its own mark there."""
 CLOSING = f"</{_FENCE} ...>"
 """The same of the fence that closes."""
+LEAST_TOKENS = 32
+"""The smallest room that a block can be given: its fences and a short line."""
+MOST_ALREADY = 256
+"""So many texts of a prompt, at most, are compared with what a block would say."""
 _MARK_DIGITS = 12
 _BLOCK = re.compile(
     rf"<{_FENCE}(?P<mark>(?: [0-9a-f]{{{_MARK_DIGITS}}})?)>.*?(?:</{_FENCE}(?P=mark)>|\Z)",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -13,25 +13,34 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self
 from uuid import NAMESPACE_URL, uuid5
 
 import structlog
+from pydantic import TypeAdapter
 from pydantic_ai.capabilities import AbstractCapability, durable_operation
 from pydantic_ai.exceptions import ModelRetry, UserError
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
+    ModelResponse,
     TextContent,
     UserContent,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
-from pydantic_ai.tools import AgentDepsT, RunContext
+from pydantic_ai.tools import AgentDepsT, DeferredToolRequests, RunContext
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_core import to_json
 from temporalio import activity
 
 from engram.domain.scope import check_identifier
-from engram.domain.turns import CLOSING, OPENING, Turn
-from engram.errors import ConflictingMessage, EngramError, InvalidInput, InvalidScope
+from engram.domain.turns import CLOSING, LEAST_TOKENS, MOST_ALREADY, OPENING, Turn
+from engram.errors import (
+    ConflictingMessage,
+    EngramError,
+    InvalidInput,
+    InvalidQuery,
+    InvalidScope,
+)
 
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
@@ -95,6 +104,8 @@ _QUERY_END = 2000
 
 Prompt = str | Sequence[UserContent] | None
 
+_PLAIN: TypeAdapter[Any] = TypeAdapter(Any)
+
 
 def prompt_text(prompt: Prompt) -> str:
     """The words of a prompt; images, sounds and files have none."""
@@ -105,8 +116,26 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def output_text(output: Any) -> str:
-    """The words of a run's result; what is not text is told as JSON."""
-    return _clean(output if isinstance(output, str) else to_json(output, fallback=str).decode())
+    """The words of a run's result; what is not text is told as JSON, without its bytes.
+
+    Empty for what is no answer: nothing, a file, and tool calls that wait for an approval
+    or for others' results, whose arguments nobody has agreed to yet.
+    """
+    if output is None or isinstance(output, DeferredToolRequests | BinaryContent | bytes):
+        return ""
+    if isinstance(output, str):
+        return _clean(output)
+    return _clean(to_json(_without_bytes(_PLAIN.dump_python(output)), fallback=str).decode())
+
+
+def _without_bytes(plain: Any) -> Any:
+    """The data without values that are bytes: files have no words, and JSON no place for them."""
+    if isinstance(plain, Mapping):
+        pairs = plain.items()
+        return {key: _without_bytes(one) for key, one in pairs if not isinstance(one, bytes)}
+    if isinstance(plain, list | tuple | set | frozenset):
+        return [_without_bytes(one) for one in plain if not isinstance(one, bytes)]
+    return plain
 
 
 def query_text(text: str) -> str:
@@ -134,19 +163,54 @@ def with_block(
     """The messages with the block right before what the user said in this run.
 
     Late in the conversation, so that a provider's cache of what comes before it
-    stays good. Nothing is changed where this run has no user prompt: a block
-    between a tool's call and its answer would be refused by some providers.
+    stays good. Nothing is changed where no prompt is: a block between a tool's call
+    and its answer would be refused by some providers.
     """
-    shown = list(messages)
-    for at, message in enumerate(shown):
-        if isinstance(message, ModelRequest) and message.run_id == run_id:
-            for place, part in enumerate(message.parts):
-                if isinstance(part, UserPromptPart):
-                    parts = [*message.parts]
-                    parts.insert(place, UserPromptPart(block, timestamp=part.timestamp))
-                    shown[at] = replace(message, parts=parts)
-                    return shown
-    return shown
+    asking = [
+        (at, message)
+        for at, message in enumerate(messages)
+        if isinstance(message, ModelRequest) and _prompts_in(message)
+    ]
+    if not asking:
+        return list(messages)
+    # A prompt that came as the end of a history is of no run yet when it is first sent.
+    of_this_run = [one for one in asking if one[1].run_id == run_id]
+    at, message = of_this_run[0] if of_this_run else asking[-1]
+    return [*messages[:at], _with_block_before(message, block), *messages[at + 1 :]]
+
+
+def _with_block_before(message: ModelRequest, block: str) -> ModelRequest:
+    prompt = _prompts_in(message)[0]
+    parts = [*message.parts]
+    place = next(at for at, part in enumerate(parts) if part is prompt)
+    parts.insert(place, UserPromptPart(block, timestamp=prompt.timestamp))
+    return replace(message, parts=parts)
+
+
+def _prompts_in(message: ModelMessage) -> list[UserPromptPart]:
+    return [part for part in message.parts if isinstance(part, UserPromptPart)]
+
+
+# Less than the smallest request that a server can be set to accept.
+_SAID_BYTES = 32 * 1024
+
+
+def said_in(history: Sequence[ModelMessage]) -> list[str]:
+    """What was said in a history, as turns are kept: the latest, the shorter ones first."""
+    texts: list[str] = []
+    for message in reversed(history):
+        if isinstance(message, ModelResponse):
+            texts += pieces(_clean(message.text or ""))
+        for prompt in _prompts_in(message):
+            texts += pieces(prompt_text(prompt.content))
+    found: list[str] = []
+    room = _SAID_BYTES
+    for text in sorted(list(dict.fromkeys(texts))[:MOST_ALREADY], key=len):
+        room -= len(text.encode())
+        if room < 0:
+            break
+        found.append(text)
+    return found
 
 
 def _words(part: UserContent) -> str:
@@ -212,11 +276,13 @@ def memory_tools(
         if keeps_turns and said_by == "user" and note.strip() in _prompt_of(ctx):
             # Said twice in one breath, it would count as two who say so.
             return "Noted."
+        # By its words: some models give every call of a run the same id.
+        note_id = uuid5(NAMESPACE_URL, f"engram:note:{said_by}:{note}")
         turn = Turn(
             content=note,
             role=said_by,
             tags=(NOTE_TAG,),
-            message_id=f"{ctx.run_id}:{ctx.tool_call_id}",
+            message_id=f"{ctx.run_id}:{note_id}",
         )
         with _correctable(), translated():
             await source.memory_of(ctx).encode(turn, session_id=source.session_of(ctx))
@@ -272,13 +338,17 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
             the function is called by the worker, never by the workflow.
         session_id: The session that turns belong to, or a function of the run
             context; the run's conversation id when absent.
-        context_tokens: How much is recalled before a run, at most; 0 for nothing.
+        context_tokens: How much is recalled before a run, at most, 32 or more; 0 for nothing.
         keep_turns: Whether the turns of a run are kept.
         tools: Whether the agent has the tools.
         required: Whether a run fails when memory does. If not, it goes on without,
             and a warning is logged. (A failing tool fails the run in either case.)
         id: Names this capability; in a durable agent it is part of the activities'
-            names and must not change while runs are under way.
+            names and must not change while runs are under way. Of two memories in an
+            agent, each needs its own, and one of them ``prefix_tools``.
+
+    Raises:
+        InvalidQuery: ``context_tokens`` leaves no room for a block.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
@@ -291,16 +361,40 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     id: str | None = "engram"
 
     _source: MemorySource[AgentDepsT] = field(init=False, repr=False)
-    _toolset: FunctionToolset[AgentDepsT] | None = field(init=False, repr=False)
+    _toolset: FunctionToolset[AgentDepsT] | None = field(init=False, repr=False, compare=False)
     _said: str = field(default="", init=False, repr=False)
     _recalled: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Settle what all runs share."""
+        tokens = self.context_tokens
+        if type(tokens) is not int or (tokens != 0 and tokens < LEAST_TOKENS):
+            raise InvalidQuery(
+                "context_tokens is out of range.",
+                allowed=f"0 for nothing, or a whole number from {LEAST_TOKENS} on",
+            )
         self._source = MemorySource(self.memory, self.session_id)
         self._toolset = (
             memory_tools(self._source, self.id, keeps_turns=self.keep_turns) if self.tools else None
         )
+
+    @classmethod
+    def combine(
+        cls, capabilities: Sequence[AbstractCapability[AgentDepsT]]
+    ) -> AbstractCapability[AgentDepsT]:
+        """Refuse two memories under one id: merged, one's tools would write into the other's.
+
+        Raises:
+            UserError: they are not the same memory, used in the same way.
+        """
+        *others, last = capabilities
+        if any(other != last for other in others):
+            raise UserError(
+                f"Several memories of the agent have the id {last.id!r}. Give each its own id, "
+                "and all but one a prefix for their tools: "
+                "EngramMemory(team, id='team').prefix_tools('team')."
+            )
+        return last
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Self:
         """A copy for one run: what was said and recalled in it belongs to it alone."""
@@ -318,7 +412,8 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         """Recall what answers the user's prompt."""
         self._said = _said(ctx)
         if self._said and self.context_tokens:
-            self._recalled = await self._recall(ctx, query_text(self._said))
+            said = said_in(ctx.messages)
+            self._recalled = await self._recall(ctx, query_text(self._said), said)
 
     async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
@@ -343,11 +438,11 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         return result
 
     @durable_operation(name="recall")
-    async def _recall(self, ctx: RunContext[AgentDepsT], query: str) -> str:
-        """The memories that answer, as a block; empty when nothing does."""
+    async def _recall(self, ctx: RunContext[AgentDepsT], query: str, said: list[str]) -> str:
+        """The memories that answer and were not said in the history; empty when nothing does."""
         try:
             memory = self._source.memory_of(ctx)
-            return await memory.context(query, tokens=self.context_tokens)
+            return await memory.context(query, tokens=self.context_tokens, already=said)
         except EngramError as error:
             self._without(error, "recall")
             return ""
@@ -377,10 +472,8 @@ def _said(ctx: RunContext[Any]) -> str:
     if ctx.prompt is not None:
         return prompt_text(ctx.prompt)
     # A run can also begin from a history that ends with the prompt.
-    last = ctx.messages[-1] if ctx.messages else None
-    if not isinstance(last, ModelRequest):
-        return ""
-    return "\n".join(prompt_text(p.content) for p in last.parts if isinstance(p, UserPromptPart))
+    last = _prompts_in(ctx.messages[-1]) if ctx.messages else ()
+    return "\n".join(prompt_text(part.content) for part in last)
 
 
 def _turns(role: str, text: str, run_id: str | None) -> list[Turn]:

@@ -146,7 +146,7 @@ class WorkflowMemory:
         Args:
             query: A question, or a few words.
             tokens: The most it may have, estimated as a quarter of its characters.
-            options: Those of :meth:`engram.MemoryStore.recall`.
+            options: Those of :meth:`engram.MemoryStore.context`.
 
         Returns:
             The block.

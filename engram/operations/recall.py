@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 from engram.domain.access import Access
 from engram.domain.memories import RunLink
 from engram.domain.scope import Scope
+from engram.domain.turns import LEAST_TOKENS, MOST_ALREADY
 from engram.errors import InvalidQuery
 from engram.giving_way import awaited
 from engram.operations.registry import Answered, Http, Intake, Operation, handles
@@ -41,7 +42,6 @@ RECALL: Final = Operation(
 )
 
 
-LEAST_TOKENS: Final = 32
 _MOST_HITS: Final = 50
 # A line has hardly fewer than so many tokens, so more hits than this never fit.
 _TOKENS_OF_A_LINE: Final = 15
@@ -56,17 +56,30 @@ def _room(tokens: int) -> int:
     return tokens
 
 
+def _few(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(texts) > MOST_ALREADY:
+        raise InvalidQuery(
+            "There are too many texts that the prompt has already.",
+            allowed=f"up to {MOST_ALREADY}",
+            hint="Give the latest.",
+        )
+    return texts
+
+
 class ContextRequest(RecallRequest):
     """A question whose answers go into a prompt; the fields of recall, and how long it may become.
 
     Attributes:
         limit: How many answers at most; 0 for as many as may fit.
         tokens: The most that the block may have, estimated as a quarter of its characters.
+        already: Texts that the prompt has anyway, such as the conversation so far, up to 256:
+            turns with these words are left out.
     """
 
     limit: int = 0
     include_sources: bool = True
     tokens: Annotated[int, AfterValidator(_room)] = 1000
+    already: Annotated[tuple[str, ...], AfterValidator(_few)] = ()
 
     @classmethod
     def within(
@@ -147,25 +160,30 @@ class RecallHandlers:
     @handles(RECALL)
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         """The memories that answer, best first."""
-        return [self._with_run(hit) for hit in await self._found(scope, asked)]
+        hits = self._noted(scope, await self._found(scope, asked))
+        return [self._with_run(hit) for hit in hits]
 
     @handles(CONTEXT)
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """The memories that answer, as a block for a prompt."""
-        from engram.recall.context import block_of  # noqa: PLC0415 - who asks needs none of it
+        # Who asks needs none of it.
+        from engram.recall.context import block_of, without_said  # noqa: PLC0415
 
-        hits = await self._found(scope, asked)
-        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
+        # A turn that is left out takes no other's place.
+        wider = asked.model_copy(update={"limit": asked.limit + len(asked.already)})
+        hits = without_said(await self._found(scope, wider), asked.already)[: asked.limit]
+        return ContextBlock(context=block_of(self._noted(scope, hits), tokens=asked.tokens))
 
     async def close(self) -> None:
         """Write down what was noted."""
         await self._accesses.close()
 
     async def _found(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
-        now = self._clock()
         with awaited():
-            hits = await self._recaller.recall(scope, asked, now)
-        self._accesses.note(scope, [hit.memory for hit in hits], now)
+            return await self._recaller.recall(scope, asked, self._clock())
+
+    def _noted(self, scope: Scope, hits: list[RecallHit]) -> list[RecallHit]:
+        self._accesses.note(scope, [hit.memory for hit in hits], self._clock())
         return hits
 
     def _with_run(self, hit: RecallHit) -> RecallHit:

@@ -75,6 +75,21 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     return context_block(line for _, line in sorted(chosen, key=lambda one: one[0]))
 
 
+def without_said(hits: Sequence[RecallHit], said: Iterable[str]) -> list[RecallHit]:
+    """The hits without the turns that ``said`` has word for word, and without quotations of them.
+
+    What was concluded from such a turn stays: that is not said anywhere.
+    """
+    there = {normalise(text) for text in said}
+    return [hit for hit in hits if there.isdisjoint(map(normalise, _words_of_turns(hit)))]
+
+
+def _words_of_turns(hit: RecallHit) -> list[str]:
+    if isinstance(hit.memory, Episode):
+        return [hit.memory.content]
+    return [turn.content for turn in hit.sources] if is_excerpt(hit.memory) else []
+
+
 def _group(hit: RecallHit) -> int:
     memory = hit.memory
     if isinstance(memory, Episode) or is_excerpt(memory):

@@ -43,7 +43,7 @@ from engram.operations.turns import (
     Receipt,
     WorkingMemory,
 )
-from engram.recall.context import block_of
+from engram.recall.context import block_of, without_said
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallExplanation, RecallHit, ScorePart
 
@@ -136,7 +136,8 @@ class FakeEngine:
     @handles(CONTEXT)
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """What recall brings, as a block."""
-        return ContextBlock(context=block_of(await self.recall(scope, asked), tokens=asked.tokens))
+        hits = without_said(await self.recall(scope, asked), asked.already)
+        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
 
     @handles(RECALL)
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import (
+    Agent,
+    BinaryImage,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolReturn,
+)
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
@@ -21,12 +31,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.ui.vercel_ai import VercelAIAdapter
 
 from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
 from engram.domain.scope import Scope
-from engram.domain.turns import context_block
-from engram.errors import StorageUnavailable
+from engram.domain.turns import MOST_ALREADY, context_block
+from engram.errors import InvalidQuery, StorageUnavailable
 from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
     EngramMemory,
@@ -34,6 +45,7 @@ from engram.integrations.pydantic_ai import (
     pieces,
     prompt_text,
     query_text,
+    said_in,
     with_block,
 )
 from engram.settings import Settings
@@ -49,6 +61,14 @@ class Answer(BaseModel):
     city: str
 
 
+class Drawing(BaseModel):
+    """An answer with files in it."""
+
+    title: str
+    image: BinaryImage
+    thumbnails: list[bytes]
+
+
 @pytest.fixture
 def engine() -> FakeEngine:
     """An engine made by hand."""
@@ -60,6 +80,18 @@ def memory(engine: FakeEngine) -> MemoryStore:
     """A memory over it."""
     scope = Scope.of("default", "ada")
     return MemoryStore(engine, scope, Settings.load(), system_clock, new_id)
+
+
+@pytest.fixture
+def team(memory: MemoryStore) -> MemoryStore:
+    """The memory of somebody else."""
+    return memory.for_user("team")
+
+
+def prompts_in(messages: list[ModelMessage]) -> list[str]:
+    """The texts of all prompts, in order."""
+    parts = (part for message in messages for part in message.parts)
+    return [str(part.content) for part in parts if isinstance(part, UserPromptPart)]
 
 
 async def kept(memory: MemoryStore) -> list[str]:
@@ -85,6 +117,20 @@ def test_prompts_and_outputs_as_text() -> None:
     assert output_text(Answer(city="Porto")) == '{"city":"Porto"}'
 
 
+def test_outputs_without_words_are_no_text() -> None:
+    """Files, open tool calls and nothing are no answer; bytes inside of one are left out."""
+    image = BinaryImage(b"\xff\xfe", media_type="image/png")
+    assert output_text(None) == output_text(image) == output_text(b"\xff") == ""
+    assert output_text(DeferredToolRequests(approvals=[ToolCallPart("rm", {"path": "x"})])) == ""
+    drawing = Drawing(title="A cat", image=image, thumbnails=[b"\xff", b"cat"])
+    told = json.loads(output_text({"drawing": drawing, "raw": b"\xff", "pages": (1, {2})}))
+    assert told["pages"] == [1, [2]]
+    assert "raw" not in told
+    assert told["drawing"]["title"] == "A cat"
+    assert told["drawing"]["thumbnails"] == []
+    assert "data" not in told["drawing"]["image"]
+
+
 def test_a_long_prompt_is_asked_by_its_ends() -> None:
     """A question at either end of a long prompt reaches memory."""
     text = "Where is Ada? " + "x" * 9000 + " Where is Bob?"
@@ -99,12 +145,18 @@ def test_the_block_stands_before_this_runs_prompt() -> None:
     mine = ModelRequest(parts=[UserPromptPart("Where?")], run_id="r2")
     result = ModelRequest(parts=[ToolReturnPart("t", "x", tool_call_id="c")], run_id="r3")
     shown = with_block([earlier, mine, result], "BLOCK", "r2")
-    assert isinstance(shown[1], ModelRequest)
-    said = [part.content for part in shown[1].parts if isinstance(part, UserPromptPart)]
-    assert said == ["BLOCK", "Where?"]
+    assert prompts_in(shown[1:2]) == ["BLOCK", "Where?"]
     assert shown[0] is earlier
     assert len(mine.parts) == 1
     assert with_block([result], "BLOCK", "r3") == [result]
+
+
+def test_the_block_stands_before_a_prompt_that_came_with_the_history() -> None:
+    """It is of no run when it is first sent; the latest one is what is answered."""
+    earlier = ModelRequest(parts=[UserPromptPart("Hello.")], run_id="r1")
+    last = ModelRequest(parts=[UserPromptPart("Where?"), UserPromptPart("Say.")])
+    shown = with_block([earlier, ModelResponse(parts=[TextPart("Hi.")]), last], "BLOCK", "r2")
+    assert prompts_in(shown) == ["Hello.", "BLOCK", "Where?", "Say."]
 
 
 async def test_one_line_gives_memory(memory: MemoryStore) -> None:
@@ -129,14 +181,7 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         assert info.function_tools
-        prompts = [
-            str(part.content)
-            for message in messages
-            if isinstance(message, ModelRequest)
-            for part in message.parts
-            if isinstance(part, UserPromptPart)
-        ]
-        seen.append("\n".join(prompts))
+        seen.append("\n".join(prompts_in(messages)))
         if len(seen) == 1:
             return ModelResponse(parts=[ToolCallPart("recall", {"query": "city"})])
         return ModelResponse(parts=[TextPart("In Porto.")])
@@ -149,6 +194,77 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
     await agent.run("And now?", message_history=first.all_messages())
     assert seen[2].count("<engram-memory ") == 1
     assert seen[2].endswith("And now?")
+
+
+async def test_a_run_from_a_history_is_shown_what_is_recalled(memory: MemoryStore) -> None:
+    """A chat's front end sends the prompt as the end of its history; each request has the block."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[list[str]] = []
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        seen.append(prompts_in(messages))
+        if len(seen) == 1:
+            return ModelResponse(parts=[ToolCallPart("recall", {"query": "city"})])
+        return ModelResponse(parts=[TextPart("In Porto.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Where do I live?")])]
+    result = await agent.run(message_history=history)
+    assert [len(prompts) for prompts in seen] == [2, 2]
+    for block, prompt in seen:
+        assert "I live in Porto." in block
+        assert prompt == "Where do I live?"
+    assert prompts_in(result.all_messages()) == ["Where do I live?"]
+    assert await kept(memory) == ["I live in Porto.", "Where do I live?", "In Porto."]
+
+
+async def test_a_chat_in_the_browser_is_shown_what_is_recalled(memory: MemoryStore) -> None:
+    """Vercel's chat, through the adapter of Pydantic AI, has memory."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[str] = []
+
+    async def answer(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str]:
+        seen.extend(prompts_in(messages))
+        yield "In Porto."
+
+    agent = Agent(FunctionModel(stream_function=answer), capabilities=[EngramMemory(memory)])
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Where do I live?"}]}
+    body = {"trigger": "submit-message", "id": "chat-1", "messages": [said]}
+    chat = VercelAIAdapter.build_run_input(json.dumps(body).encode())
+    async for _ in VercelAIAdapter(agent=agent, run_input=chat).run_stream():
+        pass
+    assert "I live in Porto." in seen[0]
+    assert seen[1:] == ["Where do I live?"]
+
+
+async def test_a_chat_is_not_told_again_what_stands_in_it(memory: MemoryStore) -> None:
+    """The room is for what the history lacks, whoever said what is in it."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[str] = []
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        seen.append(prompts_in(messages)[-2])
+        return ModelResponse(parts=[TextPart(f"Answer {len(seen)}.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    first = await agent.run("I like tea.")
+    await agent.run("What do I like?", message_history=first.all_messages())
+    assert len(await kept(memory)) == 5
+    assert "Porto" in seen[1]
+    assert "I like tea." not in seen[1]
+    assert "Answer 1." not in seen[1]
+
+
+def test_what_is_said_in_a_history() -> None:
+    """The latest, in the pieces in which turns are kept; what is long crowds out nothing."""
+    answer = ModelResponse(parts=[TextPart("In "), TextPart("Porto."), ToolCallPart("recall", {})])
+    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Where?")]), answer]
+    assert said_in([*history, *history]) == ["Where?", "In Porto."]
+    pasted = "".join(letter * PIECE_BYTES for letter in "abc")
+    long = ModelRequest(parts=[UserPromptPart(pasted)])
+    assert said_in([*history, long]) == ["Where?", "In Porto.", "a" * PIECE_BYTES]
+    many = [ModelRequest(parts=[UserPromptPart(f"Number {n}.")]) for n in range(100, 400)]
+    assert said_in(many) == [f"Number {n}." for n in range(399, 399 - MOST_ALREADY, -1)]
 
 
 async def test_sessions_follow_conversations(memory: MemoryStore, engine: FakeEngine) -> None:
@@ -174,12 +290,12 @@ async def test_parts_can_be_left_out(memory: MemoryStore) -> None:
     assert model.last_model_request_parameters.function_tools == []
 
 
-def noting(**arguments: str) -> FunctionModel:
-    """A model that calls ``remember``, and then answers."""
+def noting(tool: str = "remember", **arguments: str) -> FunctionModel:
+    """A model that calls a tool, ``remember``, and then answers."""
 
     def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         called = any(isinstance(p, ToolReturnPart) for m in messages for p in m.parts)
-        part = TextPart("Fine.") if called else ToolCallPart("remember", dict(arguments), "c1")
+        part = TextPart("Fine.") if called else ToolCallPart(tool, dict(arguments), "c1")
         return ModelResponse(parts=[part])
 
     return FunctionModel(answer)
@@ -207,6 +323,21 @@ async def test_what_only_the_agent_knows_stays_the_agents(memory: MemoryStore) -
     assert (await roles(memory))[words] == "assistant"
 
 
+async def test_notes_of_calls_with_one_id_are_all_kept(memory: MemoryStore) -> None:
+    """Some models call every call of a run call_0; the same note twice in it is one turn."""
+    notes = ["I own a boat.", "I own a barge.", "I own a boat."]
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        told = sum(isinstance(part, ToolReturnPart) for one in messages for part in one.parts)
+        if told == len(notes):
+            return ModelResponse(parts=[TextPart("Fine.")])
+        return ModelResponse(parts=[ToolCallPart("remember", {"note": notes[told]}, "call_0")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+    await agent.run("Hello.")
+    assert await kept(memory) == ["I own a boat.", "I own a barge.", "Hello.", "Fine."]
+
+
 async def test_a_note_of_what_is_kept_anyway_counts_once(memory: MemoryStore) -> None:
     """Words of the prompt, remembered again, are no second turn; where turns go, they are kept."""
     words = "I am allergic to nuts."
@@ -215,6 +346,14 @@ async def test_a_note_of_what_is_kept_anyway_counts_once(memory: MemoryStore) ->
     other = EngramMemory[None](memory, keep_turns=False)
     await Agent(noting(note=words), capabilities=[other]).run(words)
     assert (await roles(memory))[words] == "user"
+
+
+@pytest.mark.parametrize("wrong", [31, -1, 40.5, True])
+def test_a_room_too_small_for_a_block_is_refused_at_once(memory: MemoryStore, wrong: int) -> None:
+    """Each run would fail or, where memory is not required, silently have none."""
+    with pytest.raises(InvalidQuery, match="context_tokens") as refused:
+        EngramMemory[None](memory, context_tokens=wrong, required=False)
+    assert "from 32 on" in str(refused.value)
 
 
 async def test_a_failing_memory(memory: MemoryStore, engine: FakeEngine) -> None:
@@ -248,3 +387,71 @@ async def test_a_tools_wrong_arguments_go_back_to_the_model(
     assert (await agent.run("Hello.")).output == "Done."
     assert "limit is out of range" in calls[1]
     assert not engine.asked
+
+
+def test_two_memories_under_one_id_are_refused(memory: MemoryStore, team: MemoryStore) -> None:
+    """Merged, the tools of the one would write into the other; the error says what to do."""
+    both = [EngramMemory[None](team, keep_turns=False), EngramMemory[None](memory, tools=False)]
+    with pytest.raises(UserError, match=r"id 'engram'.*prefix_tools"):
+        Agent(TestModel(), capabilities=both)
+
+
+async def test_one_memory_may_be_brought_twice(memory: MemoryStore) -> None:
+    """Two parts of an application bring the same memory; the agent has it once."""
+    twice = [EngramMemory[None](memory), EngramMemory[None](memory)]
+    model = TestModel(call_tools=[])
+    await Agent(model, capabilities=twice).run("Hello.")
+    assert await kept(memory) == ["Hello.", "success (no tool calls)"]
+
+
+async def test_two_memories_with_ids_do_not_mix(memory: MemoryStore, team: MemoryStore) -> None:
+    """Each tool writes into the memory that it is of, and only what keeps turns has them."""
+    shared = EngramMemory[None](team, id="team", keep_turns=False).prefix_tools("team")
+    words = "The office is closed on Fridays."
+    model = noting(tool="team_remember", note=words)
+    await Agent(model, capabilities=[shared, EngramMemory[None](memory)]).run("Hello.")
+    assert await kept(team) == [words]
+    assert await kept(memory) == ["Hello.", "Fine."]
+
+
+async def test_what_a_tool_puts_in_the_users_mouth_is_not_kept(memory: MemoryStore) -> None:
+    """Content of tools, and what they enqueue, comes as a prompt; it is no evidence of the user."""
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        done = any(isinstance(part, ToolReturnPart) for one in messages for part in one.parts)
+        return ModelResponse(parts=[TextPart("Fine.") if done else ToolCallPart("search", {})])
+
+    agent = Agent(FunctionModel(answer), capabilities=[EngramMemory(memory)])
+
+    @agent.tool
+    def search(ctx: RunContext[object]) -> ToolReturn:
+        ctx.enqueue("Background tool 'search' completed: I live in Rome.", priority="when_idle")
+        return ToolReturn("found", content="I live in Paris.")
+
+    result = await agent.run("Search.")
+    assert len(prompts_in(result.all_messages())) == 3
+    assert await kept(memory) == ["Search.", "Fine."]
+
+
+async def test_calls_that_wait_for_an_approval_are_no_answer(memory: MemoryStore) -> None:
+    """What the user asked is kept, what nobody approved is not; the answer after it is."""
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        done = any(isinstance(part, ToolReturnPart) for part in messages[-1].parts)
+        call = ToolCallPart("rm", {"path": "/home/ada"}, "c1")
+        return ModelResponse(parts=[TextPart("Deleted.") if done else call])
+
+    capabilities = [EngramMemory[None](memory)]
+    output_type = [str, DeferredToolRequests]
+    agent = Agent(FunctionModel(answer), output_type=output_type, capabilities=capabilities)
+
+    @agent.tool_plain(requires_approval=True)
+    def rm(path: str) -> str:
+        return f"{path} is gone"
+
+    asked = await agent.run("Delete it.")
+    assert isinstance(asked.output, DeferredToolRequests)
+    assert await kept(memory) == ["Delete it."]
+    approved = DeferredToolResults(approvals={"c1": True})
+    await agent.run(message_history=asked.all_messages(), deferred_tool_results=approved)
+    assert await kept(memory) == ["Delete it.", "Deleted."]

@@ -2,6 +2,7 @@
 
 import gc
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from engram.activities.removal import ErasureActivitiesImpl
 from engram.contracts.removal import ErasureInput
 from engram.domain.memories import (
+    AnyMemory,
     LifecycleState,
     Link,
     LinkKind,
@@ -25,7 +27,8 @@ from engram.domain.turns import context_block, without_context_blocks
 from engram.errors import InvalidQuery
 from engram.language.periods import period_named
 from engram.language.query import AskedFor, analyse, holds_cue
-from engram.operations.recall import ContextRequest
+from engram.lifecycle.accesses import AccessLog
+from engram.operations.recall import ContextRequest, RecallHandlers
 from engram.ports import Match, Page, SearchRequest
 from engram.recall import denials as recall_denials
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
@@ -559,6 +562,37 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
     for wrong in (3, True, 40.5, "many"):
         with pytest.raises(InvalidQuery):
             ContextRequest.within("tea", wrong, SETTINGS, {})  # type: ignore[arg-type]  # on purpose
+
+
+async def test_what_a_prompt_has_already_makes_room_in_its_context(memories: Memories) -> None:
+    """Turns said in it, and quotations of them, are left out, and not noted; conclusions stay."""
+    chat = [episode(f"Tea number {n} is a fine tea.", 9) for n in range(3)]
+    older = episode("I bought tea once.", 1)
+    known = semantic("The user likes tea", 9, source_episode_ids=(chat[0].id,))
+    quoted = semantic("a fine tea", 9, source_episode_ids=(chat[1].id,), form=MemoryForm.ARTIFACT)
+    await memories.keep(*chat, older, known, quoted)
+    noted: list[AnyMemory] = []
+    accesses = cast("AccessLog", SimpleNamespace(note=lambda _, found, __: noted.extend(found)))
+    handlers = RecallHandlers(memories.recaller, lambda: NOW, accesses, lambda *_: None)
+
+    asked = ContextRequest.within(
+        "Which tea is fine?",
+        400,
+        SETTINGS,
+        {"limit": 3, "already": ("tea number 0 is a fine tea",)},
+    )
+    lines = (await handlers.context(ADA, asked)).context
+    assert "number 0" not in lines
+    said = tuple(turn.content for turn in chat)
+    noted.clear()
+    block = (await handlers.context(ADA, asked.model_copy(update={"already": said}))).context
+    assert [line.split(" (")[0] for line in block.splitlines()[1:-1]] == [
+        "- The user likes tea",
+        "- I bought tea once.",
+    ]
+    assert {memory.id for memory in noted} == {known.id, older.id}
+    with pytest.raises(InvalidQuery, match="too many texts"):
+        ContextRequest.within("tea", 400, SETTINGS, {"already": ("x",) * 257})
 
 
 async def test_a_turn_that_is_too_long_for_a_line_stands_there_by_its_summary(
