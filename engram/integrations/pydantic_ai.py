@@ -439,7 +439,15 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
 
     @durable_operation(name="recall")
     async def _recall(self, ctx: RunContext[AgentDepsT], query: str, said: list[str]) -> str:
-        """The memories that answer and were not said in the history; empty when nothing does."""
+        """The memories that answer and were not said in the history; empty when nothing does.
+
+        Nothing answers "Okay, thanks!".
+        """
+        # Its word lists are read from files, which a durable agent's workflow cannot.
+        from engram.language.extractor import is_small_talk  # noqa: PLC0415
+
+        if is_small_talk(query):
+            return ""
         try:
             memory = self._source.memory_of(ctx)
             return await memory.context(query, tokens=self.context_tokens, already=said)

@@ -52,9 +52,9 @@ def scan(turn_text: str, role: str) -> Signal:
     """
     if role != "user":
         return Signal.NONE
-    low = " ".join(fold(plain(turn_text[:_READ])).split())
-    if _is_small_talk(low):
+    if is_small_talk(turn_text):
         return Signal.NONE
+    low = _low(turn_text)
     asked = low.endswith("?") and not re.search(r"[.!]\s", low)
     if not asked and _any_of("high").search(low):
         return Signal.HIGH
@@ -63,11 +63,17 @@ def scan(turn_text: str, role: str) -> Signal:
     return Signal.LOW
 
 
-def _is_small_talk(low: str) -> bool:
+def is_small_talk(text: str) -> bool:
+    """Whether a turn is all greeting, thanks or agreement: "Okay, thanks a lot!"."""
+    low = _low(text)
     pieces = [piece.strip() for piece in _PIECE.split(low) if _WORD_CHARACTER.search(piece)]
     if len(pieces) > _MOST_PIECES:
         return False
     return all(_small_talk().fullmatch(piece) for piece in pieces)
+
+
+def _low(text: str) -> str:
+    return " ".join(fold(plain(text[:_READ])).split())
 
 
 @cache

@@ -30,6 +30,7 @@ from engram.domain.sanitize import one_line
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something
 from engram.domain.turns import block_line, context_block
+from engram.language.extractor import is_small_talk
 from engram.language.text import bare_stems
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
@@ -62,7 +63,7 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     chosen: list[tuple[int, str]] = []
     told: list[AnyMemory] = []
     for hit in hits:
-        if any(_says_already(one, hit.memory) for one in told):
+        if _is_idle(hit.memory) or any(_says_already(one, hit.memory) for one in told):
             continue
         line = block_line(_line(hit))
         if len(line) + 1 <= room:
@@ -73,6 +74,11 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
         return ""
     # Sorting is stable: within a group the order of the hits stays.
     return context_block(line for _, line in sorted(chosen, key=lambda one: one[0]))
+
+
+def _is_idle(memory: AnyMemory) -> bool:
+    # "Okay, thanks!" answers no question, and comes up where there is room for everything.
+    return isinstance(memory, Episode) and is_small_talk(memory.content)
 
 
 def without_said(hits: Sequence[RecallHit], said: Iterable[str]) -> list[RecallHit]:

@@ -196,6 +196,23 @@ async def test_what_is_recalled_is_fenced_dated_and_shown_once(memory: MemorySto
     assert seen[2].endswith("And now?")
 
 
+@pytest.mark.parametrize(("prompt", "asked"), [("Thanks, bye!", False), ("Where to?", True)])
+async def test_nothing_is_recalled_for_thanks(
+    memory: MemoryStore, engine: FakeEngine, prompt: str, asked: bool
+) -> None:
+    """A prompt that is all greeting, thanks or agreement costs no tokens of a block."""
+    await memory.encode("I live in Porto.", session_id="before")
+    seen: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.extend(prompts_in(messages))
+        return ModelResponse(parts=[TextPart("Bye!")])
+
+    await Agent(FunctionModel(answer), capabilities=[EngramMemory(memory, tools=False)]).run(prompt)
+    assert seen[-1] == prompt
+    assert any("Porto" in one for one in seen) is asked
+
+
 async def test_a_run_from_a_history_is_shown_what_is_recalled(memory: MemoryStore) -> None:
     """A chat's front end sends the prompt as the end of its history; each request has the block."""
     await memory.encode("I live in Porto.", session_id="before")

@@ -564,6 +564,18 @@ async def test_context_is_a_dated_block_with_what_holds_first(memories: Memories
             ContextRequest.within("tea", wrong, SETTINGS, {})  # type: ignore[arg-type]  # on purpose
 
 
+async def test_thanks_and_greetings_take_no_line_of_a_block(memories: Memories) -> None:
+    """Where there is room for everything, "Noted, thanks!" comes up too, and answers nothing."""
+    await memories.keep(
+        episode("The oolong tea is in the tin.", 1), episode("Noted, thanks!", 2), episode("Hi!", 3)
+    )
+    block = block_of(await memories.ask("Where is the tea?"), tokens=600)
+    assert [line for line in block.splitlines() if line.startswith("- ")] == [
+        line for line in block.splitlines() if "oolong" in line
+    ]
+    assert "oolong" in block
+
+
 async def test_what_a_prompt_has_already_makes_room_in_its_context(memories: Memories) -> None:
     """Turns said in it, and quotations of them, are left out, and not noted; conclusions stay."""
     chat = [episode(f"Tea number {n} is a fine tea.", 9) for n in range(3)]
