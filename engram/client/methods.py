@@ -198,8 +198,8 @@ class DigestMethods(StoreMethods):
         """Say what is known about somebody or something, in few lines.
 
         Args:
-            name: Any name of a person, place or project; None for the user's own
-                behavioural profile: current values, preferences, habits, principles, skills.
+            name: Any name of a person, place or project; None for the user's own profile:
+                whatever is known of them in general, health first, and who their people are.
             as_of: The profile as it was then, by the conversation's own dates.
 
         Returns:

@@ -21,15 +21,15 @@ from engram.digests.mentions import (
 )
 from engram.digests.names import name_key
 from engram.digests.profiles import (
-    BEHAVIOUR,
-    CURRENT_PREDICATES,
     DIGESTED,
+    GENERAL,
+    READ_ALWAYS,
     USER_KEY,
     Rest,
     Told,
     carried,
     entity_draft,
-    is_behaviour,
+    is_of_the_user,
     name_keys,
     user_draft,
 )
@@ -235,13 +235,13 @@ class ProfileWriter:
         return entity_draft(entity, mine, rest, policy)
 
     async def _user(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
-        """The behavioural profile of the user, where anything in it was touched.
+        """The profile of the user, where anything in it was touched.
 
         Habits are made, and end, between consolidations: also where they are others
         than those that stand in it.
         """
         scope = composer.scope
-        own = {key: m for key, m in touched.memories.items() if is_behaviour(m)}
+        own = {key: m for key, m in touched.memories.items() if is_of_the_user(m)}
         current = await self.store.current(scope, MemoryForm.PROFILE, [USER_KEY])
         before = [m.detail for m in current if isinstance(m.detail, ProfileDetail)]
         habits = await self.store.habits(scope, limit=policy.profile_reads)
@@ -254,8 +254,8 @@ class ProfileWriter:
         )
         found: dict[str, Told] = {**own, **habits}
         for condition in (
-            AnyOf("slot.predicate", stored_as(*CURRENT_PREDICATES)),
-            AnyOf("category", tuple(category.value for category in BEHAVIOUR)),
+            AnyOf("slot.predicate", stored_as(*READ_ALWAYS)),
+            AnyOf("category", tuple(category.value for category in GENERAL)),
         ):
             where = (*standing, condition)
             latest = await self.store.semantic(scope, where, limit=policy.profile_reads)

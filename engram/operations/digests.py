@@ -47,7 +47,7 @@ class ProfileLine(Line):
 
 
 class Profile(Answered):
-    """What is known about one person, place or project, or how the user behaves.
+    """What is known about one person, place or project, or about the user.
 
     Attributes:
         memory_id: The version this is; ``history`` shows the others.
