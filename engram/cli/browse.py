@@ -327,6 +327,8 @@ def _print_profile(found: Profile) -> None:
     for line in found.lines:
         doubt = ("  (disputed)", "yellow") if line.disputed else ""
         output.console.print(Text.assemble(f"- {line.text}", doubt))
+    if not found.lines:
+        output.console.print("Nothing is known yet.")
     for merge in found.merges:
         told = f"{merge.first} is {merge.second}: {merge.reason}"
         output.console.print(Text(told, style="dim"))

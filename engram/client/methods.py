@@ -203,7 +203,8 @@ class DigestMethods(StoreMethods):
             as_of: The profile as it was then, by the conversation's own dates.
 
         Returns:
-            The profile with its lines, each with the memories it rests on.
+            The profile with its lines, each with the memories it rests on; without what was
+            denied since. The user's own is empty while nothing is known.
 
         Raises:
             MemoryNotFound: nobody and nothing of that name has a profile.

@@ -246,7 +246,8 @@ USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
 # Beside those that its lines' memories name.
 _SOURCES_NAMED = 100
-_NOBODY = "The user"
+NOBODY: Final = "The user"
+"""Whose profile it is, while nobody said what the user is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +326,7 @@ def user_draft(memories: Sequence[Told], rest: Rest, policy: DigestPolicy) -> Dr
         return None
     composed = compose(standing, policy)
     names = _own_names([m for m in standing if isinstance(m, SemanticMemory)])
-    name, aliases = (names[0], names[1:]) if names else (_NOBODY, ())
+    name, aliases = (names[0], names[1:]) if names else (NOBODY, ())
     times = [memory.known_at for memory in standing]
     times += [rest.times[m.id] for m in memories if m.id in rest.times]
     return Draft(
