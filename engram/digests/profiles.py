@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from engram.digests.entities import Entity
-from engram.digests.mentions import is_noted, name_words
+from engram.digests.mentions import MentionEvidence, is_noted, name_words
 from engram.digests.names import PERSON_ROLES, name_key
 from engram.digests.versions import Draft
 from engram.domain.digests import EntityKind, Line, ProfileDetail
 from engram.domain.memories import (
     Category,
+    Fact,
     MemoryForm,
     MemoryKind,
     MemoryStatus,
@@ -312,36 +313,83 @@ def entity_draft(
     )
 
 
-def user_draft(memories: Sequence[Told], rest: Rest, policy: DigestPolicy) -> Draft | None:
+@dataclass(frozen=True, slots=True)
+class OwnNames:
+    """What the user is called.
+
+    Attributes:
+        told: Where it is said, the newest first.
+    """
+
+    told: tuple[SemanticMemory | Fact, ...] = ()
+
+    @classmethod
+    def of(cls, told: Iterable[SemanticMemory | Fact]) -> OwnNames:
+        """From what says it, in any order."""
+        told = (m for m in told if isinstance(m, Fact) or answers(m))
+        return cls(tuple(sorted(told, key=lambda m: (-m.known_at.timestamp(), m.id))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each once."""
+        named = (m.value if isinstance(m, Fact) else _spelled(m) for m in self.told)
+        # The first of each key counts.
+        return tuple({name_key(name): name for name in reversed([*named])}.values())[::-1]
+
+    def left_of(self, told: MentionEvidence) -> MentionEvidence:
+        """What is told of others: the user needs no second profile.
+
+        A whole name with nobody's role is the user's wherever it stands. Of a first name alone
+        that is known only where they said that it is theirs: Maria may speak of another Maria.
+        """
+        keys = {name_key(name) for name in self.names}
+        said = {m.id for m in self.told}.union(*(m.source_episode_ids for m in self.told))
+        others = (
+            m
+            for m in told.mentions
+            if name_key(m.name) not in keys
+            or m.qualifier
+            or (" " not in m.name and m.source_id not in said)
+        )
+        return MentionEvidence(tuple(others), told.equations)
+
+
+def user_draft(
+    memories: Sequence[Told], own: OwnNames, rest: Rest, policy: DigestPolicy
+) -> Draft | None:
     """The user's profile; None where nothing is known.
 
     Args:
         memories: Everything looked at that is about the user, whether or not it holds,
             habits too.
+        own: What the user is called.
         rest: What else it rests on.
         policy: The bounds.
     """
     standing = [m for m in memories if answers(m) and is_of_the_user(m)]
-    if not standing:
+    if not (standing or own.told):
         return None
     composed = compose(standing, policy)
-    names = _own_names([m for m in standing if isinstance(m, SemanticMemory)])
-    name, aliases = (names[0], names[1:]) if names else (NOBODY, ())
-    times = [memory.known_at for memory in standing]
+    name, *aliases = own.names or (NOBODY,)
+    times = [memory.known_at for memory in (*standing, *own.told)]
     times += [rest.times[m.id] for m in memories if m.id in rest.times]
+    # First those of the names: no line names them.
+    sources = dict.fromkeys((*_sources(own.told, ()), *_sources(standing, ())))
+    keys = [f"name:{name_key(n)}" for n in ("user", *own.names)]
+    keys += sorted({f"part:{word}" for n in own.names for word in name_words(n)})
     return Draft(
         form=MemoryForm.PROFILE,
         content=profile_text(name, aliases, EntityKind.USER, composed.lines),
         detail=ProfileDetail(
-            keys=(USER_KEY, *(f"name:{name_key(n)}" for n in ("user", *names))),
+            keys=tuple(dict.fromkeys([USER_KEY, *keys])),
             entity=USER_ENTITY,
             name=name,
-            aliases=aliases,
+            aliases=tuple(aliases),
             kind=EntityKind.USER,
             lines=composed.lines,
             omitted=composed.omitted,
         ),
-        sources=_sources(standing, ()),
+        sources=tuple(sources)[:_SOURCES_NAMED],
         known_at=max(times),
         event_at=min(times),
     )
@@ -370,13 +418,6 @@ def name_keys(detail: ProfileDetail) -> frozenset[str]:
     return frozenset(name_key(name) for name in (detail.name, *detail.aliases))
 
 
-def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
-    own = (USER, IS_CALLED)
-    called = [m for m in memories if m.slot and (m.slot.subject, m.slot.predicate) == own]
-    called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
-    return tuple(dict.fromkeys(_spelled(memory) for memory in called))
-
-
-def _sources(memories: Sequence[Told], turns: Sequence[str]) -> tuple[str, ...]:
+def _sources(memories: Sequence[Told | Fact], turns: Sequence[str]) -> tuple[str, ...]:
     found = {source for memory in memories for source in memory.source_episode_ids}
     return tuple(sorted(found | set(turns)))[:_SOURCES_NAMED]

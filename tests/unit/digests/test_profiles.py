@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.profiles import Rest, compose, is_of_the_user, user_draft
+from engram.digests.profiles import OwnNames, Rest, compose, is_of_the_user, user_draft
 from engram.domain.memories import Category, MemoryForm, MemoryKind, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import known
@@ -165,7 +165,7 @@ def test_health_stands_first_and_is_left_out_last() -> None:
 def test_the_users_name_is_not_that_of_the_cat() -> None:
     """Only what the user is called heads the user's profile."""
     cat = known("The user's cat is called Tigger.", slot=("user's cat", "is called", "Tigger"))
-    draft = user_draft([cat], Rest(times={}), POLICY)
+    draft = user_draft([cat], OwnNames(), Rest(times={}), POLICY)
     assert draft is not None
     assert draft.content == "The user (user):\nThe user's cat is called Tigger."
 
@@ -173,6 +173,6 @@ def test_the_users_name_is_not_that_of_the_cat() -> None:
 def test_a_name_keeps_its_letters() -> None:
     """A letter that is longer when it is folded moves nothing: no full stop is part of a name."""
     called = known("The user is called Jörg Strauß.", slot=("user", "is called", "Jörg Strauß"))
-    draft = user_draft([called], Rest(times={}), POLICY)
+    draft = user_draft([called], OwnNames.of([called]), Rest(times={}), POLICY)
     assert draft is not None
     assert draft.content.splitlines()[0] == "Jörg Strauß (user):"

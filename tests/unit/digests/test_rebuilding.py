@@ -22,12 +22,15 @@ from engram.domain.identity import content_hash, derived_id
 from engram.domain.memories import (
     Category,
     Episode,
+    Fact,
+    FactCategory,
     LinkKind,
     MemoryForm,
     MemoryType,
     NegationFact,
     SemanticMemory,
 )
+from engram.domain.slots import slot_of
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
 from engram.language.text import content_words
 from engram.operations.digests import AboutBoxes, AboutSomebody
@@ -58,27 +61,46 @@ TURNS = [
 ]
 
 
+def named(name: str, turn: Episode) -> Fact:
+    """Whose turn says what they are called."""
+    content = f"name: {name}"
+    return Fact(
+        **_derived(MemoryType.FACTUAL, content, turn),
+        category=FactCategory.NAME,
+        value=name,
+        evidence=name,
+        slot=slot_of("user", "is called", name),
+    )
+
+
 def denied(content: str, pattern: str, subject: str, at: float) -> NegationFact:
     """Something that is said not to be so."""
-    identity = content_hash(content)
     return NegationFact(
-        id=derived_id(ADA, MemoryType.NEGATION, identity, 0),
-        namespace=ADA.namespace,
-        user_id=ADA.user_id,
-        content=content,
-        known_at=minute(at),
-        created_at=minute(at),
-        derived_at=minute(at),
-        event_at=minute(at),
-        source_episode_ids=(episode(content, at).id,),
-        confidence=Confidence(
-            method=ExtractionMethod.VERBATIM, extraction=0.9, last_confirmed=minute(at)
-        ),
-        identity=identity,
+        **_derived(MemoryType.NEGATION, content, episode(content, at)),
         negates_pattern=pattern,
         subject=subject,
         evidence=content,
     )
+
+
+def _derived(memory_type: MemoryType, content: str, turn: Episode) -> dict[str, Any]:
+    """What a pattern finds in a turn, but for what it says."""
+    identity, at = content_hash(content), turn.timestamp
+    return {
+        "id": derived_id(ADA, memory_type, identity, 0),
+        "namespace": ADA.namespace,
+        "user_id": ADA.user_id,
+        "content": content,
+        "known_at": at,
+        "created_at": at,
+        "derived_at": at,
+        "event_at": at,
+        "source_episode_ids": (turn.id,),
+        "identity": identity,
+        "confidence": Confidence(
+            method=ExtractionMethod.VERBATIM, extraction=0.9, last_confirmed=at
+        ),
+    }
 
 
 async def test_rebuilding_what_did_not_change_writes_nothing(kept: DigestedMemory) -> None:
@@ -180,6 +202,27 @@ async def test_what_turns_say_about_names_is_kept_for_later(kept: DigestedMemory
     robert = await kept.asked.profile(ADA, AboutSomebody(name="Robert"))
     assert [line.text for line in robert.lines] == [fact.content]
     assert turn.id in {s for merge in robert.merges for s in merge.source_ids}
+
+
+async def test_the_user_has_one_profile_under_their_own_name(kept: DigestedMemory) -> None:
+    """Who said "I'm Maria Keller" is found by it; another Maria stays another."""
+    turn, signed = episode("I'm Maria Keller.", 1), episode("Regards, Maria Keller", 2)
+    name = named("Maria Keller", turn)
+    await kept.keep(turn, signed)
+    await kept.digest(signed)
+    assert (await kept.asked.profile(ADA, AboutSomebody(name="Maria Keller"))).lines == ()
+    await kept.keep(name, PORTO)
+    await kept.digest(turn, signed)
+    assert (await kept.asked.profile(ADA, AboutSomebody())).name == "Maria Keller"
+    await kept.digest(PORTO)
+    own = await kept.asked.profile(ADA, AboutSomebody(name="Maria"))
+    assert (own.kind, [line.text for line in own.lines]) == (EntityKind.USER, [PORTO.content])
+    sister = known("Maria is the user's sister.", 3, slot=("Maria", "is the user's", "sister"),
+                   entities=("Maria",))  # fmt: skip
+    await kept.keep(sister)
+    await kept.digest(sister)
+    listed = {p.name: p.kind for p in await kept.asked.profiles(ADA, Question())}
+    assert listed == {"Maria Keller": EntityKind.USER, "Maria": EntityKind.PERSON}
 
 
 async def test_topics_gather_what_is_known_under_a_word(kept: DigestedMemory) -> None:
