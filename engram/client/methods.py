@@ -215,7 +215,7 @@ class DigestMethods(StoreMethods):
         return await self._call(operations.digests.PROFILE, asked)
 
     async def profiles(self) -> Sequence[Profile]:
-        """List every profile, the user's first, then in order of names.
+        """List every profile that tells something, the user's first, then in order of names.
 
         Returns:
             At most 1,000.

@@ -235,11 +235,15 @@ class DigestHandlers:
 
     @handles(PROFILES)
     async def profiles(self, scope: Scope, _: Question) -> tuple[Profile, ...]:
-        """Every profile, in order of names; the user's first."""
+        """Every profile that tells something, in order of names; the user's first.
+
+        Of whom nothing is told, a profile keeps who is who, and is found by name.
+        """
         stored = await self._read(scope, MemoryForm.PROFILE)
         standing = await self._standing(scope, stored)
-        found = [_profile(m, standing) for m in stored]
-        return tuple(sorted(found, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
+        found = (_profile(m, standing) for m in stored)
+        telling = [p for p in found if p.lines or p.kind is EntityKind.USER]
+        return tuple(sorted(telling, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
 
     @handles(TOPICS)
     async def topics(self, scope: Scope, _: Question) -> tuple[Topic, ...]:
