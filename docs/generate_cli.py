@@ -99,7 +99,9 @@ def _default(parameter: Any) -> str:
         return "Required." if parameter.param_type_name == "option" else ""
     if parameter.default in (None, False, (), []) or callable(parameter.default):
         return ""
-    return f"Default: `{getattr(parameter.default, 'value', parameter.default)}`."
+    several = isinstance(parameter.default, list)
+    named = ", ".join(parameter.default) if several else parameter.default
+    return f"Default: `{getattr(named, 'value', named)}`."
 
 
 def page() -> str:

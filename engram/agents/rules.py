@@ -93,8 +93,9 @@ _LONGEST_QUOTE: Final = 300
 # What a turn takes back was said this shortly before.
 _HEARD_BEFORE: Final = 4
 _MOST_ENTITIES: Final = 5
+# Also where a small letter or a few stand before the first capital: iPhone, macOS.
 _CAPITALISED_NAME = re.compile(
-    r"[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
+    r"(?<!\w)(?:[a-z]{1,3}(?=[A-Z]))?[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
 )
 # Capitalised only because they begin a sentence.
 _NO_NAMES = frozenset(

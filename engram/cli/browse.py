@@ -9,6 +9,7 @@ from rich.text import Text
 
 from engram.cli import output
 from engram.cli.running import (
+    ANSWERING_FORMS,
     MEMORY_STATES,
     Commands,
     Forms,
@@ -46,7 +47,7 @@ def list_memories(
     options: MemoryOptions,
     memory_type: MemoryTypes = None,
     status: Status = None,
-    form: Forms = None,
+    form: Forms = ANSWERING_FORMS,
     role: Roles = None,
     session: OneSession = None,
     tag: Tags = None,
@@ -58,9 +59,11 @@ def list_memories(
         str | None, typer.Option(help="Go on where the page before said that there is more.")
     ] = None,
 ) -> None:
-    """What is kept, type by type, oldest first.
+    """What is kept, type by type, oldest first; digests with --form.
 
     Example: engram list -u ada -t semantic --status active
+
+    Example: engram list -u ada -t semantic --form topic --form box
 
     Example: engram list -u ada --json
 
@@ -327,6 +330,8 @@ def _print_profile(found: Profile) -> None:
     for line in found.lines:
         doubt = ("  (disputed)", "yellow") if line.disputed else ""
         output.console.print(Text.assemble(f"- {line.text}", doubt))
+    if not found.lines:
+        output.console.print("Nothing is known yet.")
     for merge in found.merges:
         told = f"{merge.first} is {merge.second}: {merge.reason}"
         output.console.print(Text(told, style="dim"))

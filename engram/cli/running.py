@@ -40,7 +40,8 @@ JSON_ASKED: Final = "engram.json"
 MEMORY_TYPES: Final = ("episodic", "factual", "semantic", "procedural", "negation")
 MEMORY_STATES: Final = ("active", "superseded", "archived", "expired")
 ROLES: Final = ("user", "assistant", "system", "tool")
-MEMORY_FORMS: Final = "statement artifact summary profile topic box guideline".split()
+ANSWERING_FORMS: Final = "statement artifact summary".split()
+MEMORY_FORMS: Final = [*ANSWERING_FORMS, *"profile topic box guideline".split()]
 STAGES: Final = ("stored", "extracted", "linked")
 
 

@@ -175,7 +175,7 @@ def direct_engine(
         MemoryHandlers(repository),
         ProgressHandlers(gateway, repository, clock),
         CommitmentHandlers(repository, clock, new_id),
-        DigestHandlers(repository, settings.digests),
+        DigestHandlers(repository, recaller.negations, clock, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
         LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),

@@ -198,12 +198,13 @@ class DigestMethods(StoreMethods):
         """Say what is known about somebody or something, in few lines.
 
         Args:
-            name: Any name of a person, place or project; None for the user's own
-                behavioural profile: current values, preferences, habits, principles, skills.
+            name: Any name of a person, place or project; None for the user's own profile:
+                whatever is known of them in general, health first, and who their people are.
             as_of: The profile as it was then, by the conversation's own dates.
 
         Returns:
-            The profile with its lines, each with the memories it rests on.
+            The profile with its lines, each with the memories it rests on; without what was
+            denied since. The user's own is empty while nothing is known.
 
         Raises:
             MemoryNotFound: nobody and nothing of that name has a profile.
@@ -214,7 +215,7 @@ class DigestMethods(StoreMethods):
         return await self._call(operations.digests.PROFILE, asked)
 
     async def profiles(self) -> Sequence[Profile]:
-        """List every profile, the user's first, then in order of names.
+        """List every profile that tells something, the user's first, then in order of names.
 
         Returns:
             At most 1,000.

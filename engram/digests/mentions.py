@@ -392,7 +392,13 @@ def _clues(
 ) -> MentionEvidence:
     told = clues_in(content, memory_id)
     subject = slot.subject if slot is not None and _is_name_of(slot.subject, content) else None
-    named = [name for name in entities if _can_be_a_name(name, content)]
+    kind = KIND_OF_OBJECT.get(held_predicate(slot)) if slot is not None else None
+    # Somebody uses R; who takes size M names nothing.
+    named = [
+        name
+        for name in entities
+        if _can_be_a_name(name, content) and (len(name_key(name)) > 1 or kind is not None)
+    ]
     wanted = {key for name in named for key in _keys(name)}
     wanted |= {name_key(subject)} if subject else set()
     wanted |= {key for e in told.equations for key in (name_key(e.first), name_key(e.second))}
@@ -400,7 +406,6 @@ def _clues(
     for name in (*named, *([subject] if subject else [])):
         if not mentions.keys() & _keys(name):
             mentions[name_key(name)] = Mention(name=name, source_id=memory_id)
-    kind = KIND_OF_OBJECT.get(held_predicate(slot)) if slot is not None else None
     if kind is not None and slot is not None:
         mentions = {key: _of_kind(m, kind, slot.object) for key, m in mentions.items()}
     return MentionEvidence(tuple(m for m in mentions.values() if _is_no_user(m)), told.equations)

@@ -137,6 +137,9 @@ STARTERS: Final = frozenset(
         "you your monday tuesday wednesday thursday friday saturday sunday january february "
         "march april may june july august september october november december english french "
         "german spanish italian user assistant i’m it’s that’s "
+        "absolutely ah alright anyway awesome certainly congratulations cool correct definitely "
+        "exactly fine hmm nope oh oops perfect regards right sure uh um unfortunately wow yeah yep "
+        "yup "
     ).split()
 ) - frozenset({"big", "old"})
 CONNECTORS: Final = frozenset("de da di del der den van von la le of bin ibn al y dos du".split())
@@ -186,6 +189,7 @@ GIVEN_NAMES: Final = frozenset(
 # --- names in a text: where they stand, and of what parts they consist
 
 _NAME_TOKEN = re.compile(r"[^\W_](?:[\w&’'-]*[^\W_])?")
+_CONTRACTED = re.compile(r"['’](?:t|re|ve|ll|d|m)\Z", re.IGNORECASE)
 _POSSESSIVE_ENDING = re.compile(r"['’]s?\Z")
 _LAST_WORD = re.compile(r"(?<![\w-])([\w-]+)\s+\Z")
 _WORD_BEFORE: Final = 40
@@ -314,7 +318,9 @@ def _is_capital(word: str) -> bool:
 def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     between = text[before.end() : token.start()]
     if _POSSESSIVE_ENDING.search(before.group()):
-        return False
+        # St. Mary's Hospital is one name; "Anna's hospital" is not.
+        kind = KIND_OF_NOUN.get(token.group().casefold())
+        return between == " " and _is_capital(token.group()) and kind in {_PLACE, _ORGANISATION}
     if between == " ":
         return True
     abbreviated = before.group().casefold() in _ABBREVIATED_TITLES or len(before.group()) == 1
@@ -322,10 +328,10 @@ def _continues(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
 
 
 def _named(text: str, run: list[re.Match[str]]) -> list[FoundName]:
-    tokens = list(dropwhile(lambda token: token.group().casefold() in STARTERS, run))
+    tokens = list(dropwhile(_begins_a_sentence, run))
     while tokens and tokens[-1].group() in CONNECTORS:
         tokens.pop()
-    if not tokens or (len(tokens) == 1 and tokens[0].group().casefold() in FORMAL_TITLES):
+    if not tokens or (len(tokens) == 1 and _is_no_name(tokens[0].group())):
         return []
     prefix = _word_before(text, tokens[0].start())
     prefix = prefix if prefix in FAMILY_TITLES else ""
@@ -334,6 +340,16 @@ def _named(text: str, run: list[re.Match[str]]) -> list[FoundName]:
     last = tokens[-1]
     end = last.end() - len(_ending(last.group()))
     return [FoundName(text[tokens[0].start() : end], tokens[0].start(), end, prefix)]
+
+
+def _begins_a_sentence(token: re.Match[str]) -> bool:
+    word = token.group()
+    return word.casefold() in STARTERS or _CONTRACTED.search(word) is not None
+
+
+def _is_no_name(word: str) -> bool:
+    """Whether it is none alone: a title, or a letter, which can be an initial of one."""
+    return len(word) == 1 or word.casefold() in FORMAL_TITLES
 
 
 def _ending(word: str) -> str:

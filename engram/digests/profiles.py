@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from engram.digests.entities import Entity
-from engram.digests.mentions import is_noted, name_words
-from engram.digests.names import name_key
+from engram.digests.mentions import MentionEvidence, is_noted, name_words
+from engram.digests.names import PERSON_ROLES, name_key
 from engram.digests.versions import Draft
 from engram.domain.digests import EntityKind, Line, ProfileDetail
 from engram.domain.memories import (
     Category,
+    Fact,
     MemoryForm,
+    MemoryKind,
     MemoryStatus,
     ProceduralMemory,
     SemanticMemory,
@@ -34,24 +36,34 @@ from engram.language.text import as_spelled
 Told: TypeAlias = SemanticMemory | ProceduralMemory
 """What profiles are composed from: knowledge, and the habits that it became."""
 BEHAVIOUR: Final = (Category.PREFERENCE, Category.PRINCIPLE, Category.SKILL)
-"""Categories that the user's behavioural profile consists of, beside habits."""
-CURRENT_PREDICATES: Final = tuple(
-    predicate
-    for predicate in (
-        *("is called", "lives in", "works at", "works as", "is married to", "is from"),
-        *("was born in", "was born on"),
-    )
-    if is_functional(Slot(subject=USER, predicate=predicate, object=""))
+"""Categories that tell of the user, whoever is named, where no slot says of whom."""
+GENERAL: Final = (
+    *BEHAVIOUR,
+    Category.FACT,
+    Category.CORRECTION,
+    Category.ENTITY,
+    Category.RELATIONSHIP,
 )
-"""Predicates of which the user has one value each."""
+"""Categories of what holds of somebody in general: a plan, a promise and a moment pass."""
+READ_ALWAYS: Final = (
+    *("is allergic to", "is called", "lives in", "works at", "works as", "is married to"),
+    *("is from", "was born in", "was born on"),
+)
+"""Predicates of the user that are read anew however long ago they were told."""
 DIGESTED: Final = (MemoryForm.STATEMENT,)
 """The forms that digests are composed from; a summary repeats what its notes say, and what is
 quoted is said by somebody else, or of something else."""
-_HABITUAL_WORDS = re.compile(
-    r"\b(?:always|usually|often|never|regularly|habitually|tends?\s+to|every\s+(?:day|morning|"
-    r"evening|night|week\w*|month|year|\w+day)|on\s+\w+days|makes\s+sure\s+to|habit)\b",
+# What must not be overlooked: it stands first, and is the last to be left out.
+_HEALTH = re.compile(
+    r"\b(?:allerg\w*|anaphyla\w*|epi-?pen|intoleran\w*|c(?:o?e)liac|diabet\w*|insulin|asthma\w*|"
+    r"epilep\w*|seizures?|pregnan\w*|medications?|medicines?|prescri\w+|pills|tablets|antibiotics|"
+    r"antidepressants|penicillin|ibuprofen|aspirin|blood (?:pressure|thinners?)|pacemaker|heart|"
+    r"cancer|chemotherapy|dialysis|h\.?i\.?v|migraines?|disab\w+|wheelchair|deaf|blind|chronic\w*|"
+    r"diagnos\w+|diseases?|disorders?|syndrome|suffers? from)\b",
     re.IGNORECASE,
 )
+_TOLD_OF_THE_USER = re.compile(r"\A(?:the )?user(?!['’\w])", re.IGNORECASE)
+_IS_THE_USERS = "is the user's"
 _OBJECTS_LISTED = 24
 _FOLDABLE = 2
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -89,25 +101,41 @@ def answers(memory: Told) -> bool:
     return holds and (isinstance(memory, ProceduralMemory) or memory.form in DIGESTED)
 
 
-def is_behaviour(memory: Told) -> bool:
-    """Whether a memory belongs into the user's behavioural profile.
+def is_of_the_user(memory: Told) -> bool:
+    """Whether a memory belongs into the user's profile: it holds of the user in general.
 
-    Preferences, principles, skills, habits, and what holds one value at a time (where
-    the user lives, what the user is called).
+    Habits, and whatever is said of the user that is no event and is not over; also who the
+    user's people and animals are. Of somebody with a name, the rest stands in their own profile.
     """
     if isinstance(memory, ProceduralMemory):
         return True
-    if memory.slot is None or memory.slot.subject != USER:
-        return memory.category in BEHAVIOUR and memory.slot is None
-    return (
-        memory.category in BEHAVIOUR
-        or _is_current_value(memory)
-        or _HABITUAL_WORDS.search(memory.content) is not None
-    )
+    slot = memory.slot
+    if slot is None:
+        # A correction without a slot says what is not so.
+        told = (
+            _TOLD_OF_THE_USER.match(memory.content) and memory.category is not Category.CORRECTION
+        )
+        return memory.category in BEHAVIOUR or bool(told and _is_general(memory))
+    if slot.subject != USER:
+        return _is_general(memory) and _is_of_their_own(slot)
+    return memory.category in BEHAVIOUR or _is_current_value(memory) or _is_general(memory)
+
+
+def _is_general(memory: SemanticMemory) -> bool:
+    over = memory.slot is not None and ends_something(memory.slot)
+    return memory.category in GENERAL and memory.kind is MemoryKind.NOTE and not over
+
+
+def _is_of_their_own(slot: Slot) -> bool:
+    """Whether it says who somebody of the user's is, or tells of one who goes by no name."""
+    if slot.predicate == _IS_THE_USERS:
+        return True
+    whose, _, role = slot.subject.partition(f"{USER}'s ")
+    return not whose and (slot.predicate == IS_CALLED or role.split()[-1] in PERSON_ROLES)
 
 
 def compose(memories: Iterable[Told], policy: DigestPolicy) -> Composed:
-    """The lines of a profile: current values first, then by importance and recency.
+    """The lines of a profile: health first, then current values, then by importance and recency.
 
     Past the bounds, lines of one predicate are folded into one that keeps their
     sources ("The user likes tea, chess and rain."), the least of them first. What
@@ -146,11 +174,12 @@ def _is_current_value(memory: Told) -> bool:
     return slot is not None and is_functional(slot) and not ends_something(slot)
 
 
-def _rank(memory: Told) -> tuple[bool, str, float, float, str]:
+def _rank(memory: Told) -> tuple[bool, bool, str, float, float, str]:
+    health = _HEALTH.search(memory.content) is not None
     current, slot = _is_current_value(memory), _slot(memory)
     predicate = slot.predicate if current and slot is not None else ""
     age = -(memory.known_at - _EARLIEST).total_seconds()
-    return not current, predicate, -memory.importance, age, memory.id
+    return not health, not current, predicate, -memory.importance, age, memory.id
 
 
 def _without_repeats(ranked: Sequence[Told]) -> list[_ProfileLine]:
@@ -218,7 +247,8 @@ USER_ENTITY = "user"
 USER_KEY = f"entity:{USER_ENTITY}"
 # Beside those that its lines' memories name.
 _SOURCES_NAMED = 100
-_NOBODY = "The user"
+NOBODY: Final = "The user"
+"""Whose profile it is, while nobody said what the user is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,36 +313,83 @@ def entity_draft(
     )
 
 
-def user_draft(memories: Sequence[Told], rest: Rest, policy: DigestPolicy) -> Draft | None:
-    """The user's behavioural profile; None where nothing is known.
+@dataclass(frozen=True, slots=True)
+class OwnNames:
+    """What the user is called.
+
+    Attributes:
+        told: Where it is said, the newest first.
+    """
+
+    told: tuple[SemanticMemory | Fact, ...] = ()
+
+    @classmethod
+    def of(cls, told: Iterable[SemanticMemory | Fact]) -> OwnNames:
+        """From what says it, in any order."""
+        told = (m for m in told if isinstance(m, Fact) or answers(m))
+        return cls(tuple(sorted(told, key=lambda m: (-m.known_at.timestamp(), m.id))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each once."""
+        named = (m.value if isinstance(m, Fact) else _spelled(m) for m in self.told)
+        # The first of each key counts.
+        return tuple({name_key(name): name for name in reversed([*named])}.values())[::-1]
+
+    def left_of(self, told: MentionEvidence) -> MentionEvidence:
+        """What is told of others: the user needs no second profile.
+
+        A whole name with nobody's role is the user's wherever it stands. Of a first name alone
+        that is known only where they said that it is theirs: Maria may speak of another Maria.
+        """
+        keys = {name_key(name) for name in self.names}
+        said = {m.id for m in self.told}.union(*(m.source_episode_ids for m in self.told))
+        others = (
+            m
+            for m in told.mentions
+            if name_key(m.name) not in keys
+            or m.qualifier
+            or (" " not in m.name and m.source_id not in said)
+        )
+        return MentionEvidence(tuple(others), told.equations)
+
+
+def user_draft(
+    memories: Sequence[Told], own: OwnNames, rest: Rest, policy: DigestPolicy
+) -> Draft | None:
+    """The user's profile; None where nothing is known.
 
     Args:
         memories: Everything looked at that is about the user, whether or not it holds,
             habits too.
+        own: What the user is called.
         rest: What else it rests on.
         policy: The bounds.
     """
-    standing = [m for m in memories if answers(m) and is_behaviour(m)]
-    if not standing:
+    standing = [m for m in memories if answers(m) and is_of_the_user(m)]
+    if not (standing or own.told):
         return None
     composed = compose(standing, policy)
-    names = _own_names([m for m in standing if isinstance(m, SemanticMemory)])
-    name, aliases = (names[0], names[1:]) if names else (_NOBODY, ())
-    times = [memory.known_at for memory in standing]
+    name, *aliases = own.names or (NOBODY,)
+    times = [memory.known_at for memory in (*standing, *own.told)]
     times += [rest.times[m.id] for m in memories if m.id in rest.times]
+    # First those of the names: no line names them.
+    sources = dict.fromkeys((*_sources(own.told, ()), *_sources(standing, ())))
+    keys = [f"name:{name_key(n)}" for n in ("user", *own.names)]
+    keys += sorted({f"part:{word}" for n in own.names for word in name_words(n)})
     return Draft(
         form=MemoryForm.PROFILE,
         content=profile_text(name, aliases, EntityKind.USER, composed.lines),
         detail=ProfileDetail(
-            keys=(USER_KEY, *(f"name:{name_key(n)}" for n in ("user", *names))),
+            keys=tuple(dict.fromkeys([USER_KEY, *keys])),
             entity=USER_ENTITY,
             name=name,
-            aliases=aliases,
+            aliases=tuple(aliases),
             kind=EntityKind.USER,
             lines=composed.lines,
             omitted=composed.omitted,
         ),
-        sources=_sources(standing, ()),
+        sources=tuple(sources)[:_SOURCES_NAMED],
         known_at=max(times),
         event_at=min(times),
     )
@@ -341,12 +418,6 @@ def name_keys(detail: ProfileDetail) -> frozenset[str]:
     return frozenset(name_key(name) for name in (detail.name, *detail.aliases))
 
 
-def _own_names(memories: Sequence[SemanticMemory]) -> tuple[str, ...]:
-    called = [m for m in memories if m.slot is not None and m.slot.predicate == IS_CALLED]
-    called.sort(key=lambda m: (-m.known_at.timestamp(), m.id))
-    return tuple(dict.fromkeys(_spelled(memory) for memory in called))
-
-
-def _sources(memories: Sequence[Told], turns: Sequence[str]) -> tuple[str, ...]:
+def _sources(memories: Sequence[Told | Fact], turns: Sequence[str]) -> tuple[str, ...]:
     found = {source for memory in memories for source in memory.source_episode_ids}
     return tuple(sorted(found | set(turns)))[:_SOURCES_NAMED]

@@ -21,15 +21,17 @@ from engram.digests.mentions import (
 )
 from engram.digests.names import name_key
 from engram.digests.profiles import (
-    BEHAVIOUR,
-    CURRENT_PREDICATES,
     DIGESTED,
+    GENERAL,
+    NOBODY,
+    READ_ALWAYS,
     USER_KEY,
+    OwnNames,
     Rest,
     Told,
     carried,
     entity_draft,
-    is_behaviour,
+    is_of_the_user,
     name_keys,
     user_draft,
 )
@@ -152,11 +154,12 @@ class ProfileWriter:
 
     async def rebuild(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
         """The profiles of everyone and everything that these memories and turns name."""
+        own = OwnNames.of(await self.store.called(composer.scope, limit=policy.profile_reads))
         known, told = await self._known(composer.scope, touched)
         entities = Put()
         if told.mentions:
-            entities = await self._entities(composer, touched, told, known, policy)
-        return entities.plus(await self._user(composer, touched, policy))
+            entities = await self._entities(composer, touched, told, known, own, policy)
+        return entities.plus(await self._user(composer, touched, own, policy))
 
     async def _known(
         self, scope: Scope, touched: Touched
@@ -186,10 +189,11 @@ class ProfileWriter:
         touched: Touched,
         told: MentionEvidence,
         known: _KnownProfiles,
+        own: OwnNames,
         policy: DigestPolicy,
     ) -> Put:
         # Holds names against names: not while others wait.
-        bearers = await computed(_Bearers.of, touched, told.plus(known.clues))
+        bearers = await computed(_Bearers.of, touched, own.left_of(told.plus(known.clues)))
         affected = _affected(bearers.register, told, known)
         drafts: list[Draft] = []
         for entity in affected:
@@ -234,19 +238,23 @@ class ProfileWriter:
         rest = Rest(rest.times, rest.episodes, tuple(sorted(set(sources))))
         return entity_draft(entity, mine, rest, policy)
 
-    async def _user(self, composer: Composer, touched: Touched, policy: DigestPolicy) -> Put:
-        """The behavioural profile of the user, where anything in it was touched.
+    async def _user(
+        self, composer: Composer, touched: Touched, called: OwnNames, policy: DigestPolicy
+    ) -> Put:
+        """The profile of the user, where anything in it was touched, or they have another name.
 
         Habits are made, and end, between consolidations: also where they are others
         than those that stand in it.
         """
         scope = composer.scope
-        own = {key: m for key, m in touched.memories.items() if is_behaviour(m)}
+        own = {key: m for key, m in touched.memories.items() if is_of_the_user(m)}
         current = await self.store.current(scope, MemoryForm.PROFILE, [USER_KEY])
         before = [m.detail for m in current if isinstance(m.detail, ProfileDetail)]
         habits = await self.store.habits(scope, limit=policy.profile_reads)
         stood = await self.store.habits_by_id(scope, carried(before))
-        if not own and habits.keys() == stood.keys():
+        names = {name for detail in before for name in name_keys(detail)} - {name_key(NOBODY)}
+        alike = names == {name_key(name) for name in called.names}
+        if not own and alike and habits.keys() == stood.keys():
             return Put()
         standing: Filter = (
             Equals("status", MemoryStatus.ACTIVE.value),
@@ -254,14 +262,14 @@ class ProfileWriter:
         )
         found: dict[str, Told] = {**own, **habits}
         for condition in (
-            AnyOf("slot.predicate", stored_as(*CURRENT_PREDICATES)),
-            AnyOf("category", tuple(category.value for category in BEHAVIOUR)),
+            AnyOf("slot.predicate", stored_as(*READ_ALWAYS)),
+            AnyOf("category", tuple(category.value for category in GENERAL)),
         ):
             where = (*standing, condition)
             latest = await self.store.semantic(scope, where, limit=policy.profile_reads)
             found |= {m.id: m for m in latest}
         found |= await self.store.by_id(scope, carried(before) - found.keys())
-        draft = user_draft(list(found.values()), touched.rest, policy)
+        draft = user_draft(list(found.values()), called, touched.rest, policy)
         if draft is None:
             return Put(retired=await self.store.retire(scope, current))
         return await self.store.put(composer, [draft], current)

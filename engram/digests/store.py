@@ -10,6 +10,7 @@ from engram.contracts.messages import Population
 from engram.digests.versions import Composer, Draft, amended, newest, retired
 from engram.domain.memories import (
     AnyMemory,
+    Fact,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -17,6 +18,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
+from engram.domain.slots import IS_CALLED, USER, stored_as
 from engram.errors import BasisForgotten, StorageUnavailable
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
@@ -92,6 +94,20 @@ class DigestStore:
         wanted = list(dict.fromkeys(ids))
         found = await self.repository.get(scope, wanted, _SEMANTIC) if wanted else {}
         return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+
+    async def called(self, scope: Scope, *, limit: int) -> list[SemanticMemory | Fact]:
+        """The latest known that say what the user is called, at most ``limit`` of each type."""
+        where: Filter = (
+            Equals("status", MemoryStatus.ACTIVE.value),
+            Equals("slot.subject", USER),
+            AnyOf("slot.predicate", stored_as(IS_CALLED)),
+            of_population(Population.REAL),
+        )
+        facts = await self.repository.scroll(
+            scope, MemoryType.FACTUAL, where=where, descending=True, limit=limit
+        )
+        said = await self.semantic(scope, where, limit=limit)
+        return [*said, *(m for m in facts.memories if isinstance(m, Fact))]
 
     async def habits(self, scope: Scope, *, limit: int) -> dict[str, ProceduralMemory]:
         """The latest known habits that hold, at most ``limit``; no test ones."""

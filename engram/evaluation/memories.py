@@ -68,7 +68,7 @@ class MeasuredMemory:
         )
         self._search = Search(repository, embedder)
         self._rerankers: dict[str, Reranker] = {}
-        self._negations = Negations(repository, embedder.encode_terms, covers, 0.0)
+        self._negations = Negations(repository, embedder, covers, 0.0)
 
     async def keep(self, talk: Talk) -> None:
         """Store every turn."""

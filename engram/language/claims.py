@@ -75,6 +75,9 @@ def claim_of(
         whose, which, what = said.group("whose", "which", "what")
     elif (got := _rule("got_new", noun).search(before)) is not None:
         which, what = got.group("which", "what")
+    elif noun == "name" and _rule("i_am", noun).search(before) is not None:
+        # Who says "I'm Maria" says it of themselves.
+        pass
     elif not (_rule("reach", noun).search(before) and _rule("instead", noun).match(after)):
         return None
     named = which.split()

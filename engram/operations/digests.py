@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from engram.digests.boxes import Box, BoxReader
 from engram.digests.names import name_key, names_in
-from engram.digests.profiles import USER_KEY
+from engram.digests.profiles import NOBODY, USER_KEY
 from engram.domain.access import Access
 from engram.domain.digests import (
     BoxDetail,
@@ -22,7 +22,6 @@ from engram.domain.digests import (
     TopicDetail,
 )
 from engram.domain.memories import (
-    AnyMemory,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -33,7 +32,9 @@ from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
 from engram.lifecycle.policies import is_disputed, is_refuted
 from engram.operations.registry import Answered, Operation, Question, handles
-from engram.ports import AnyOf, Between, Equals, Filter, MemoryRepository, Not
+from engram.ports import AnyOf, Between, Clock, Equals, Filter, MemoryRepository, Not
+from engram.recall.denials import Negations
+from engram.recall.request import Visibility
 from engram.storage.updates import every_page
 
 _MOST_DIGESTS = 1000
@@ -47,28 +48,29 @@ class ProfileLine(Line):
 
 
 class Profile(Answered):
-    """What is known about one person, place or project, or how the user behaves.
+    """What is known about one person, place or project, or about the user.
 
     Attributes:
-        memory_id: The version this is; ``history`` shows the others.
+        memory_id: The version this is; ``history`` shows the others. None while nothing is known
+            of the user.
         name: The fullest name.
         aliases: Its other names.
         kind: What it is; "user" for the user.
         lines: What is known, most important first, each with the memories it rests on.
         merges: Which names were taken for one bearer, and what decided it.
         omitted: Memories that found no room in it.
-        updated_at: Timestamp of the latest thing it rests on.
+        updated_at: Timestamp of the latest thing it rests on; None while that is nothing.
         generation: Counts its versions, from 0.
     """
 
-    memory_id: str
+    memory_id: str | None
     name: str
     aliases: tuple[str, ...]
     kind: EntityKind
     lines: tuple[ProfileLine, ...]
     merges: tuple[Merge, ...]
     omitted: tuple[str, ...]
-    updated_at: datetime
+    updated_at: datetime | None
     generation: int
 
 
@@ -183,17 +185,27 @@ class DigestHandlers:
 
     Args:
         repository: Where memories are kept.
+        negations: Tells what was denied since a profile was composed.
+        clock: The present.
         policy: What boxes are cut by.
     """
 
-    def __init__(self, repository: MemoryRepository, policy: DigestPolicy | None = None) -> None:
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        negations: Negations,
+        clock: Clock,
+        policy: DigestPolicy | None = None,
+    ) -> None:
         self._repository = repository
+        self._negations = negations
+        self._clock = clock
         self._policy = policy or DigestPolicy()
         self._boxes = BoxReader(repository)
 
     @handles(PROFILE)
     async def profile(self, scope: Scope, asked: AboutSomebody) -> Profile:
-        """The profile of whoever bears a name; the user's own without one.
+        """The profile of whoever bears a name; the user's own without one, empty at first.
 
         Raises:
             MemoryNotFound: nobody and nothing of that name has a profile.
@@ -203,6 +215,8 @@ class DigestHandlers:
             found = await self._read(scope, MemoryForm.PROFILE, [USER_KEY], asked.as_of)
         else:
             found = await self._named(scope, asked.name, asked.as_of)
+        if not found and asked.name is None:
+            return NOTHING_KNOWN
         if not found:
             raise MemoryNotFound(
                 "No profile of this user has this name.",
@@ -217,17 +231,19 @@ class DigestHandlers:
                 hint="profiles() lists them with all their names.",
             )
         newest = max(found, key=lambda m: (m.generation, m.id))
-        # What was known then was not in dispute because of what became known since.
-        known = {} if asked.as_of is not None else await self._behind(scope, [newest])
-        return _profile(newest, known)
+        return _profile(newest, await self._standing(scope, [newest], asked.as_of))
 
     @handles(PROFILES)
     async def profiles(self, scope: Scope, _: Question) -> tuple[Profile, ...]:
-        """Every profile, in order of names; the user's first."""
+        """Every profile that tells something, in order of names; the user's first.
+
+        Of whom nothing is told, a profile keeps who is who, and is found by name.
+        """
         stored = await self._read(scope, MemoryForm.PROFILE)
-        known = await self._behind(scope, stored)
-        found = [_profile(m, known) for m in stored]
-        return tuple(sorted(found, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
+        standing = await self._standing(scope, stored)
+        found = (_profile(m, standing) for m in stored)
+        telling = [p for p in found if p.lines or p.kind is EntityKind.USER]
+        return tuple(sorted(telling, key=lambda p: (p.kind is not EntityKind.USER, p.name)))
 
     @handles(TOPICS)
     async def topics(self, scope: Scope, _: Question) -> tuple[Topic, ...]:
@@ -284,13 +300,21 @@ class DigestHandlers:
             return exact
         return await self._read(scope, MemoryForm.PROFILE, [f"part:{name_key(name)}"], as_of)
 
-    async def _behind(
-        self, scope: Scope, profiles: Sequence[SemanticMemory]
-    ) -> Mapping[str, AnyMemory]:
-        """The memories that the lines of these profiles rest on."""
+    async def _standing(
+        self, scope: Scope, profiles: Sequence[SemanticMemory], as_of: datetime | None = None
+    ) -> _Standing:
+        """What became of the memories that the lines of these profiles rest on."""
         details = [m.detail for m in profiles if isinstance(m.detail, ProfileDetail)]
         ids = {one for detail in details for line in detail.lines for one in line.memory_ids}
-        return await self._repository.get(scope, ids) if ids else {}
+        behind = await self._repository.get(scope, ids) if ids else {}
+        view = Visibility(now=self._clock(), as_of=as_of)
+        gone = await self._negations.denied(scope, list(behind.values()), view)
+        if as_of is not None:
+            # What was known then was not in dispute because of what became known since.
+            return _Standing(behind.keys(), gone)
+        refuted = {key for key, memory in behind.items() if is_refuted(memory)}
+        disputed = {key for key, memory in behind.items() if is_disputed(memory)}
+        return _Standing(behind.keys(), gone | refuted, disputed)
 
     async def _read(
         self,
@@ -317,13 +341,40 @@ class DigestHandlers:
         return [memory for memory in found if not memory.is_test]
 
 
-def _shown(lines: Sequence[Line], known: Mapping[str, AnyMemory]) -> Iterator[ProfileLine]:
-    """The lines as things stand: without those that were refuted since it was composed."""
-    for line in lines:
-        behind = [known[one] for one in line.memory_ids if one in known]
-        if not behind or not all(is_refuted(memory) for memory in behind):
-            doubted = any(is_disputed(memory) for memory in behind)
-            yield ProfileLine(**dict(line), disputed=doubted)
+class _Standing(NamedTuple):
+    """What became of the memories behind profiles, by their ids.
+
+    Attributes:
+        there: Those that are not forgotten.
+        gone: Those that were denied or refuted since.
+        disputed: Those that something speaks against.
+    """
+
+    there: Set[str]
+    gone: Set[str]
+    disputed: Set[str] = frozenset()
+
+    def shown(self, lines: Sequence[Line]) -> Iterator[ProfileLine]:
+        """The lines as things stand: without those that hold no more."""
+        for line in lines:
+            behind = self.there & set(line.memory_ids)
+            if not behind or not behind <= self.gone:
+                doubted = not behind.isdisjoint(self.disputed)
+                yield ProfileLine(**dict(line), disputed=doubted)
+
+
+NOTHING_KNOWN: Final = Profile(
+    memory_id=None,
+    name=NOBODY,
+    aliases=(),
+    kind=EntityKind.USER,
+    lines=(),
+    merges=(),
+    omitted=(),
+    updated_at=None,
+    generation=0,
+)
+"""The profile of a user of whom nothing is known yet."""
 
 
 def _unsealed(session_id: str, box: Box) -> MemoryBox:
@@ -339,7 +390,7 @@ def _unsealed(session_id: str, box: Box) -> MemoryBox:
     )
 
 
-def _profile(memory: SemanticMemory, known: Mapping[str, AnyMemory]) -> Profile:
+def _profile(memory: SemanticMemory, standing: _Standing) -> Profile:
     detail = memory.detail
     assert isinstance(detail, ProfileDetail)  # noqa: S101 - for the type checker; only profiles come here
     return Profile(
@@ -347,7 +398,7 @@ def _profile(memory: SemanticMemory, known: Mapping[str, AnyMemory]) -> Profile:
         name=detail.name,
         aliases=detail.aliases,
         kind=detail.kind,
-        lines=tuple(_shown(detail.lines, known)),
+        lines=tuple(standing.shown(detail.lines)),
         merges=detail.merges,
         omitted=detail.omitted,
         updated_at=memory.known_at,

@@ -12,7 +12,14 @@ from engram.domain.kept import kept, lets_go
 from engram.domain.memories import AnyMemory, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
 from engram.language.negation_scope import claim_terms, pattern_terms, speaks_as, subject_terms
-from engram.ports import Filter, MemoryRepository, SearchRequest, SparseVector, TextVectors
+from engram.ports import (
+    Embedder,
+    Filter,
+    MemoryRepository,
+    SearchRequest,
+    SparseVector,
+    TextVectors,
+)
 from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
 from engram.recall.results import Ranked, by_score
@@ -33,9 +40,9 @@ _NEGATIONS_KEPT = 4096
 _SECONDS_KEPT = 300.0
 
 
-def _last_told(negation: NegationFact, question: PreparedQuery) -> datetime:
+def _last_told(negation: NegationFact, visibility: Visibility) -> datetime:
     """When it was said last; as of an earlier date only its first telling is sure to be known."""
-    if question.visibility.as_of is not None:
+    if visibility.as_of is not None:
         return negation.known_at
     return max(negation.known_at, negation.confidence.last_confirmed)
 
@@ -51,17 +58,18 @@ class Negations:
 
     Args:
         repository: Where negations are.
-        encode: The terms of a text.
+        embedder: Tells the terms of a text.
         covers: Whether a negation denies what a memory claims.
         factor: What the score of a denied turn is multiplied with: it stays, verbatim,
             behind what is equally near and still holds.
     """
 
     def __init__(
-        self, repository: MemoryRepository, encode: EncodeWords, covers: Covers, factor: float
+        self, repository: MemoryRepository, embedder: Embedder, covers: Covers, factor: float
     ) -> None:
         self._repository = repository
-        self._encode = encode
+        self._embedder = embedder
+        self._encode = embedder.encode_terms
         self._covers = covers
         self._factor = factor
         self._known: dict[str, NegationFact] = {}
@@ -81,24 +89,18 @@ class Negations:
         if all(one.memory.type is MemoryType.NEGATION for one in found):
             return list(found)
         texts = [question.request.query, *(one.memory.content for one in found)]
-        arrived = self._repository.arrivals(question.scope, MemoryType.NEGATION)
-        denials = await self._of_user.of(question.scope, arrived)
-        if denials is None:
-            denials = await self._sharing_words(question, texts)
-        if not denials.known:
+        view = question.visibility
+        possible, fresh = await self._speaking(
+            question.scope, view, [one.memory for one in found], texts
+        )
+        if not fresh:
             return list(found)
-        spoken = cache(lambda: frozenset(self._words_of(texts).indices))
-        possible = denials.against([one.memory for one in found], spoken)
-        speaking = {negation for against in possible.values() for negation in against}
-        if not speaking:
-            return list(found)
-        fresh = await self._read(question, speaking)
-        in_force = _in_force_at(question.visibility)
+        in_force = _in_force_at(view)
         kept: list[Ranked] = []
         bounds: dict[str, float] = {}
         for one in found:
             denying = [k for k in possible[one.memory.id] if k in fresh]
-            said = {key: _last_told(fresh[key], question) for key in denying}
+            said = {key: _last_told(fresh[key], view) for key in denying}
             for key in denying:
                 if said[key] < one.memory.known_at:
                     bounds[key] = max(bounds.get(key, 0.0), one.score * JUST_BELOW)
@@ -113,6 +115,47 @@ class Negations:
                 lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
                 kept.append(lowered._replace(negated_by=against))
         return by_score([_under(one, bounds) for one in kept]) if bounds else kept
+
+    async def denied(
+        self, scope: Scope, memories: Sequence[AnyMemory], visibility: Visibility
+    ) -> frozenset[str]:
+        """The ids of those memories that a negation in force denies, told later than they were."""
+        texts = [one.content for one in memories]
+        possible, fresh = await self._speaking(scope, visibility, memories, texts)
+        in_force = _in_force_at(visibility)
+        speaking = {key: one for key, one in fresh.items() if in_force.counts(one)}
+        return frozenset(
+            one.id
+            for one in memories
+            for key in possible.get(one.id, ())
+            if key in speaking and _last_told(speaking[key], visibility) > one.known_at
+        )
+
+    async def _speaking(
+        self,
+        scope: Scope,
+        visibility: Visibility,
+        memories: Sequence[AnyMemory],
+        texts: Sequence[str],
+    ) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, NegationFact]]:
+        """By memory, which negations deny it; and these as they are now, in force or not.
+
+        Args:
+            scope: Whose they are.
+            visibility: From when one looks.
+            memories: What may be denied.
+            texts: Their words, and those of the question.
+        """
+        arrived = self._repository.arrivals(scope, MemoryType.NEGATION)
+        denials = await self._of_user.of(scope, arrived)
+        if denials is None:
+            denials = await self._sharing_words(scope, visibility, texts)
+        if not denials.known:
+            return {}, {}
+        spoken = cache(lambda: frozenset(self._words_of(texts).indices))
+        possible = denials.against(memories, spoken)
+        speaking = {negation for against in possible.values() for negation in against}
+        return possible, await self._read(scope, speaking)
 
     async def _read_all(self, scope: Scope) -> _Denials | None:
         """All negations of a user, where they are few."""
@@ -130,30 +173,32 @@ class Negations:
         read = await self._repository.get(scope, new, (MemoryType.NEGATION,))
         return known.with_more(one for one in read.values() if isinstance(one, NegationFact))
 
-    async def _sharing_words(self, question: PreparedQuery, texts: Sequence[str]) -> _Denials:
+    async def _sharing_words(
+        self, scope: Scope, visibility: Visibility, texts: Sequence[str]
+    ) -> _Denials:
         """Negations that share a word with the question or a candidate; not all are in force.
 
         Which are is cheaper to tell of the few that speak than to ask of all. Only
         where there are very many, those that are not may not take up the room.
         """
-        ids = await self._look_up(question, texts, TOGETHER, ())
+        ids = await self._look_up(scope, texts, TOGETHER, ())
         if len(ids) >= TOGETHER:
-            standing = visible(_in_force_at(question.visibility), MemoryType.NEGATION)
-            ids = await self._look_up(question, texts, TOGETHER, standing)
+            standing = visible(_in_force_at(visibility), MemoryType.NEGATION)
+            ids = await self._look_up(scope, texts, TOGETHER, standing)
             if len(ids) >= TOGETHER:
                 for text in texts:
-                    ids |= await self._look_up(question, [text], EACH, standing)
+                    ids |= await self._look_up(scope, [text], EACH, standing)
         known = {key: self._known[key] for key in ids if key in self._known}
-        known |= await self._read(question, ids - known.keys())
+        known |= await self._read(scope, ids - known.keys())
         return _Denials([known[key] for key in sorted(known)], self._covers, self._encode)
 
     async def _look_up(
-        self, question: PreparedQuery, texts: Sequence[str], limit: int, where: Filter
+        self, scope: Scope, texts: Sequence[str], limit: int, where: Filter
     ) -> set[str]:
         # By words only: a denial is of words, and the other side would bring up strangers.
-        nothing = (0.0,) * len(question.vectors.dense)
+        nothing = (0.0,) * await self._embedder.dimensions()
         found = await self._repository.rank(
-            question.scope,
+            scope,
             SearchRequest(
                 vectors=TextVectors(nothing, self._words_of(texts)),
                 types=(MemoryType.NEGATION,),
@@ -168,11 +213,11 @@ class Negations:
         indices = sorted({index for text in texts for index in self._encode(text).indices})
         return SparseVector(tuple(indices), (1.0,) * len(indices))
 
-    async def _read(self, question: PreparedQuery, ids: Iterable[str]) -> dict[str, NegationFact]:
+    async def _read(self, scope: Scope, ids: Iterable[str]) -> dict[str, NegationFact]:
         wanted = sorted(ids)
         if not wanted:
             return {}
-        read = await self._repository.get(question.scope, wanted, (MemoryType.NEGATION,))
+        read = await self._repository.get(scope, wanted, (MemoryType.NEGATION,))
         found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
         if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()

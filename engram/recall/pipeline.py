@@ -81,6 +81,9 @@ class Recaller:
         settings: Bounds, numbers of candidates, weights of the score.
         covers: Whether a negation denies what a memory claims.
         reranker: Looks at the best answers once more; nobody does without it.
+
+    Attributes:
+        negations: Tells what was denied; profiles ask it, too.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Recaller:
         self._rules = settings.lifecycle_rules
         self._search = Search(repository, embedder)
         factors = settings.recall_factors
-        self._negations = Negations(repository, embedder.encode_terms, covers, factors.negated)
+        self.negations = Negations(repository, embedder, covers, factors.negated)
         self._outdated = Outdated(repository, factors.outdated)
         self._reranker = reranker
 
@@ -207,7 +210,7 @@ class Recaller:
         chosen: list[Ranked] = []
         for start in range(0, len(passing), stride):
             stretch = passing[start : start + stride]
-            standing.extend(await self._negations.apply(question, stretch))
+            standing.extend(await self.negations.apply(question, stretch))
             ordered = excerpts_behind(folded(without_repeats(below_successors(standing))))
             chosen = instead_first(question, below_successors(ordered))
             rest = passing[start + stride : start + stride + 1]

@@ -174,6 +174,7 @@ class MemoryAccess:
 # --- what tools answer: few words, each memory with its date, id and sources
 
 NOTHING = "Nothing that answers this is remembered."
+NOTHING_KNOWN = "Nothing is known yet."
 # Characters; the resource of a memory has all of it.
 _LONGEST_MEMORY = 600
 _LONGEST_SOURCE = 200
@@ -272,13 +273,14 @@ def forgotten(receipt: ForgetReceipt) -> str:
 def profiled(profile: Profile) -> str:
     """What is known about somebody or something."""
     names = f" (also {', '.join(profile.aliases)})" if profile.aliases else ""
-    head = f"{profile.name}{names}, {profile.kind}, as of {profile.updated_at:%Y-%m-%d}"
+    told = f", as of {profile.updated_at:%Y-%m-%d}" if profile.updated_at is not None else ""
+    head = f"{profile.name}{names}, {profile.kind}{told}"
     # One of the memories that a line rests on is enough to check or confirm it.
     lines = (
         f"- {line.text}{' (disputed)' if line.disputed else ''} [{line.memory_ids[0]}]"
         for line in profile.lines
     )
-    return context_block((head, *lines))
+    return context_block((head, *(lines if profile.lines else (NOTHING_KNOWN,))))
 
 
 def counted(stats: MemoryStats) -> str:

@@ -102,6 +102,18 @@ def test_a_turn_is_waited_for_and_found_by_what_was_given_with_it(up: Up) -> Non
     assert [one["id"] for one in listed["memories"]] == [turn]
 
 
+def test_a_listing_shows_digests_only_where_they_are_asked_for(up: Up) -> None:
+    """What was concluded, and not what is composed of it, unless --form names that."""
+    up.json("encode", "I live in Porto.", "-s", "s1", "-u", "lister")
+    up.json("consolidate", "-u", "lister")
+    forms = []
+    for more in ((), ("--form", "profile")):
+        listed = up.json("list", "-t", "semantic", "-u", "lister", *more)
+        assert isinstance(listed, dict)
+        forms.append({one["form"] for one in listed["memories"]})
+    assert forms == [{"statement"}, {"profile"}]
+
+
 def test_memories_are_checked_and_forgotten(up: Up) -> None:
     """A memory is verified by its words; forgotten, it is gone, and asking again says so."""
     receipt = up.json("encode", "Mail bob@example.org", "-s", "s3")

@@ -18,8 +18,10 @@ from engram.domain.memories import (
 from engram.domain.rules import DigestPolicy
 from engram.embedding.choice import make_embedder
 from engram.errors import StorageUnavailable
+from engram.language.negation_scope import covers
 from engram.operations.digests import DigestHandlers
 from engram.ports import MemoryRepository, NewMemory
+from engram.recall.denials import Negations
 from engram.storage.updates import update_memories
 from tests.support.digest_memories import ADA, minute
 
@@ -63,6 +65,12 @@ class CountingStore:
         return watched
 
 
+def digests_of(repository: MemoryRepository, asked: Any = None) -> DigestHandlers:
+    """What answers about digests; with ``asked``, that is asked for them in place of the store."""
+    negations = Negations(repository, make_embedder("wordllama"), covers, 0.0)
+    return DigestHandlers(asked or repository, negations, lambda: minute(100_000), POLICY)
+
+
 class DigestedMemory:
     """A user's memory with digests on it."""
 
@@ -72,7 +80,7 @@ class DigestedMemory:
         counter = itertools.count()
         watched: Any = self.store
         self.digests = Digests(watched, self.embedder, lambda: f"w{next(counter)}")
-        self.asked = DigestHandlers(watched, POLICY)
+        self.asked = digests_of(repository, watched)
         self.runs = 0
 
     async def keep(self, *memories: AnyMemory) -> None:

@@ -13,11 +13,12 @@ from engram.digests import guidelines
 from engram.digests.stage import Digests
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.errors import SchemaMismatch
-from engram.operations.digests import AboutBoxes, AboutSomebody, DigestHandlers
+from engram.operations.digests import AboutBoxes, AboutSomebody
 from engram.operations.registry import Question
 from engram.ports import MemoryRepository
 from engram.settings import Settings
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
+from tests.support.digested_memory import digests_of
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ async def test_a_pass_leaves_profile_and_boxes(memory: Memory) -> None:
     report = await memory.consolidate()
     # The user's profile, and Porto's.
     assert (report.profiles, report.boxes, report.failures) == (2, 1, ())
-    asked = DigestHandlers(memory.repository)
+    asked = digests_of(memory.repository)
     profile = await asked.profile(memory.scope, AboutSomebody())
     assert [line.text for line in profile.lines] == [
         "The user lives in Porto.",
@@ -108,7 +109,7 @@ async def test_guidelines_that_cannot_be_learnt_block_nothing(
     report = await memory.consolidate()
     assert (report.episodes, report.stored, report.profiles) == (1, 1, 2)
     assert (report.guideline_failures, report.failures) == (1, ())
-    learnt = await DigestHandlers(memory.repository).guidelines(memory.scope, Question())
+    learnt = await digests_of(memory.repository).guidelines(memory.scope, Question())
     assert learnt.tallies == ()
 
 
@@ -137,5 +138,5 @@ async def test_a_digest_that_fails_for_good_takes_nothing_else_along(
     assert (report.episodes, report.stored, report.digest_failures) == (1, 1, 1)
     await memory.say(("I like green tea.", day(2)))
     assert (await memory.consolidate()).profiles == 1
-    profile = await DigestHandlers(memory.repository).profile(memory.scope, AboutSomebody())
+    profile = await digests_of(memory.repository).profile(memory.scope, AboutSomebody())
     assert len(profile.lines) == 2

@@ -123,6 +123,17 @@ def test_what_has_no_predicate_is_retold_under_its_category(
     assert (stated.category.value, stated.content) == (category, expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("I use iCloud.", {"iCloud"}), ("I use macOS.", {"macOS"}), ("I use C++.", {"C++"})],
+)
+def test_a_name_begins_where_its_word_does(text: str, names: set[str]) -> None:
+    """Somebody uses iCloud, and no Cloud."""
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
+    (stated,) = extract(ExtractionRequest(turns=(turn,))).statements
+    assert {name.rstrip(".") for name in stated.entities} == names
+
+
 def test_people_are_introduced_and_not_mixed_up_with_the_user() -> None:
     """What is said of a sister is stated of her."""
     turn = TurnView(

@@ -18,10 +18,10 @@ from engram.cli import exits
 from engram.cli.admin import SCENARIOS
 from engram.cli.app import for_words, panels
 from engram.cli.passes import KINDS
-from engram.cli.running import MEMORY_STATES, MEMORY_TYPES, ROLES
+from engram.cli.running import ANSWERING_FORMS, MEMORY_FORMS, MEMORY_STATES, MEMORY_TYPES, ROLES
 from engram.contracts.lifecycle import PassKind
-from engram.domain import turns
-from engram.domain.memories import MemoryStatus, MemoryType
+from engram.domain import memories, turns
+from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType
 from engram.errors import EngramError, MemoryNotFound, TemporalUnavailable
 from engram.operations.trials import Scenario
 from tests.support.cli import COMMANDS, engram, examples
@@ -93,6 +93,8 @@ def test_names_that_complete_are_those_that_are_known() -> None:
     """What the options offer without loading the domain is what the domain knows."""
     assert set(MEMORY_TYPES) == set(MemoryType)
     assert set(MEMORY_STATES) == set(MemoryStatus)
+    assert set(MEMORY_FORMS) == set(MemoryForm)
+    assert set(ANSWERING_FORMS) == set(memories.ANSWERING_FORMS)
     assert set(ROLES) == set(turns.ROLES)
     assert set(KINDS) == set(PassKind)
     assert set(SCENARIOS) == set(Scenario)

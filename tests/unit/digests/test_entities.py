@@ -19,6 +19,7 @@ from engram.digests.entities import (
     resolve,
 )
 from engram.digests.mentions import MentionEvidence, clues_in, memory_clues
+from engram.digests.names import names_in
 from engram.domain.digests import EntityKind, Mention
 from tests.support.digest_memories import known
 from tests.support.entity_labels import are_one, score
@@ -152,6 +153,33 @@ def test_short_forms_are_looked_for_where_a_full_name_has_something_in_common() 
         ]
         assert {b.key for b in could_be} <= {b.key for b in sharing}
     assert held < len(bearers) ** 2
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Sure, write to Ann.", ["Ann"]),
+        ("Don't call. We're away. She'll ask Bob.", ["Bob"]),
+        ("My iPhone 17 and macOS.", []),
+        ("I take size M, and so does Mary J. Blige.", ["Mary J. Blige"]),
+        ("I work at St. Mary's Hospital in Leeds.", ["St. Mary's Hospital", "Leeds"]),
+        ("Anna's hospital is St. Mary's.", ["Anna", "St. Mary"]),
+        ("John O'Brien saw D'Angelo.", ["John O'Brien", "D'Angelo"]),
+    ],
+)
+def test_contractions_interjections_and_single_letters_are_no_names(
+    text: str, names: list[str]
+) -> None:
+    """Nor does a name begin inside a word; a possessive and what is so named are one."""
+    assert [found.name for found in names_in(text)] == names
+
+
+def test_a_letter_is_a_name_only_of_what_is_used() -> None:
+    """Size M names nothing, and R is a language."""
+    size = known("The user's size is M.", slot=("user", "size is", "M"), entities=("M.",))
+    language = known("The user uses R.", slot=("user", "uses", "R"), entities=("R",))
+    assert memory_clues(size).mentions == ()
+    assert [mention.name for mention in memory_clues(language).mentions] == ["R"]
 
 
 @pytest.mark.parametrize(

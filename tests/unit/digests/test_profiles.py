@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.digests.profiles import Rest, compose, is_behaviour, user_draft
-from engram.domain.memories import Category, MemoryForm, MemoryStatus, SemanticMemory
+from engram.digests.profiles import OwnNames, Rest, compose, is_of_the_user, user_draft
+from engram.domain.memories import Category, MemoryForm, MemoryKind, MemoryStatus, SemanticMemory
 from engram.domain.rules import DigestPolicy
 from tests.support.digest_memories import known
 from tests.support.sizes import examples
@@ -106,20 +109,70 @@ def test_composing_again_from_what_a_profile_names_changes_nothing(
     assert again == composed
 
 
-def test_behaviour_is_preferences_principles_skills_habits_and_current_values() -> None:
-    """A moment is no behaviour; what somebody else does is not the user's."""
-    assert is_behaviour(liking(1))
-    assert is_behaviour(known("The user lives in Lisbon.", slot=("user", "lives in", "Lisbon")))
-    assert is_behaviour(known("The user always walks to work.", slot=("user", "walks", "work")))
-    assert not is_behaviour(known("The user saw a play.", slot=("user", "saw", "a play")))
-    assert not is_behaviour(
-        known("Sam likes tea.", slot=("Sam", "likes", "tea"), category=Category.PREFERENCE)
+@pytest.mark.parametrize(
+    ("content", "slot", "more"),
+    [
+        ("The user likes tea.", ("user", "likes", "tea"), {"category": Category.PREFERENCE}),
+        ("The user lives in Lisbon.", ("user", "lives in", "Lisbon"), {}),
+        ("The user always walks to work.", ("user", "walks", "work"), {}),
+        ("The user is allergic to nuts.", ("user", "is allergic to", "nuts"), {}),
+        ("The user has two kids.", ("user", "has", "two kids"), {}),
+        ("The user takes insulin every day.", None, {}),
+        ("Leo is the user's son.", ("Leo", "is the user's", "son"), {}),
+        ("The user's cat is called Tigger.", ("user's cat", "is called", "Tigger"), {}),
+        ("The user's older sister has asthma.", ("user's older sister", "has", "asthma"), {}),
+    ],
+)
+def test_what_holds_of_the_user_in_general_is_of_the_user(
+    content: str, slot: tuple[str, str, str] | None, more: dict[str, Any]
+) -> None:
+    """Preferences, facts with a slot and without, and who the user's people and animals are."""
+    assert is_of_the_user(known(content, slot=slot, **more))
+
+
+@pytest.mark.parametrize(
+    ("content", "slot", "more"),
+    [
+        ("The user saw a play.", ("user", "saw", "a play"), {"kind": MemoryKind.EPISODE}),
+        ("The user saw a play.", None, {"category": Category.MOMENT}),
+        ("The user plans to go.", ("user", "plans to", "go"), {"category": Category.DECISION}),
+        ("The user no longer has a dog.", ("user", "no longer has", "dog"), {}),
+        ("The user does not live in Rome.", None, {"category": Category.CORRECTION}),
+        ("The user's flight leaves at six.", ("user's flight", "leaves at", "six"), {}),
+        ("The server runs on Linux.", None, {}),
+        ("Sam likes tea.", ("Sam", "likes", "tea"), {"category": Category.PREFERENCE}),
+    ],
+)
+def test_what_passes_is_over_or_is_of_others_is_not_of_the_user(
+    content: str, slot: tuple[str, str, str] | None, more: dict[str, Any]
+) -> None:
+    """Events and plans, what has ended, things, and people who have profiles of their own."""
+    assert not is_of_the_user(known(content, slot=slot, **more))
+
+
+def test_health_stands_first_and_is_left_out_last() -> None:
+    """However much else is liked, and lately: an allergy has its line, the rest is omitted."""
+    nuts = known(
+        "The user is allergic to nuts.", 0, slot=("user", "is allergic to", "nuts"), importance=0.2
     )
+    home = known("The user lives in Lisbon.", 1, slot=("user", "lives in", "Lisbon"))
+    others = [known(f"The user {n} times a day looks up.", n, importance=0.9) for n in range(2, 20)]
+    composed = compose([home, *others, nuts], TIGHT)
+    assert [line.text for line in composed.lines[:2]] == [nuts.content, home.content]
+    assert len(composed.omitted) == len(others) - TIGHT.profile_lines + 2
+
+
+def test_the_users_name_is_not_that_of_the_cat() -> None:
+    """Only what the user is called heads the user's profile."""
+    cat = known("The user's cat is called Tigger.", slot=("user's cat", "is called", "Tigger"))
+    draft = user_draft([cat], OwnNames(), Rest(times={}), POLICY)
+    assert draft is not None
+    assert draft.content == "The user (user):\nThe user's cat is called Tigger."
 
 
 def test_a_name_keeps_its_letters() -> None:
     """A letter that is longer when it is folded moves nothing: no full stop is part of a name."""
     called = known("The user is called Jörg Strauß.", slot=("user", "is called", "Jörg Strauß"))
-    draft = user_draft([called], Rest(times={}), POLICY)
+    draft = user_draft([called], OwnNames.of([called]), Rest(times={}), POLICY)
     assert draft is not None
     assert draft.content.splitlines()[0] == "Jörg Strauß (user):"

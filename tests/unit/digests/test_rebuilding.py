@@ -16,15 +16,21 @@ from engram.digests.guidelines import current_guidance
 from engram.digests.mentions import MentionEvidence, memory_clues
 from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer
-from engram.domain.digests import ConsolidationEffect, SealReason
+from engram.domain.confidence import Confidence, ExtractionMethod
+from engram.domain.digests import ConsolidationEffect, EntityKind, SealReason
+from engram.domain.identity import content_hash, derived_id
 from engram.domain.memories import (
     Category,
     Episode,
+    Fact,
+    FactCategory,
     LinkKind,
     MemoryForm,
     MemoryType,
+    NegationFact,
     SemanticMemory,
 )
+from engram.domain.slots import slot_of
 from engram.errors import InvalidQuery, MemoryNotFound, StorageUnavailable
 from engram.language.text import content_words
 from engram.operations.digests import AboutBoxes, AboutSomebody
@@ -53,6 +59,48 @@ TURNS = [
     episode("The engine and the brake are fixed.", 40),
     episode("The tomato seeds in the garden died.", 80),
 ]
+
+
+def named(name: str, turn: Episode) -> Fact:
+    """Whose turn says what they are called."""
+    content = f"name: {name}"
+    return Fact(
+        **_derived(MemoryType.FACTUAL, content, turn),
+        category=FactCategory.NAME,
+        value=name,
+        evidence=name,
+        slot=slot_of("user", "is called", name),
+    )
+
+
+def denied(content: str, pattern: str, subject: str, at: float) -> NegationFact:
+    """Something that is said not to be so."""
+    return NegationFact(
+        **_derived(MemoryType.NEGATION, content, episode(content, at)),
+        negates_pattern=pattern,
+        subject=subject,
+        evidence=content,
+    )
+
+
+def _derived(memory_type: MemoryType, content: str, turn: Episode) -> dict[str, Any]:
+    """What a pattern finds in a turn, but for what it says."""
+    identity, at = content_hash(content), turn.timestamp
+    return {
+        "id": derived_id(ADA, memory_type, identity, 0),
+        "namespace": ADA.namespace,
+        "user_id": ADA.user_id,
+        "content": content,
+        "known_at": at,
+        "created_at": at,
+        "derived_at": at,
+        "event_at": at,
+        "source_episode_ids": (turn.id,),
+        "identity": identity,
+        "confidence": Confidence(
+            method=ExtractionMethod.VERBATIM, extraction=0.9, last_confirmed=at
+        ),
+    }
 
 
 async def test_rebuilding_what_did_not_change_writes_nothing(kept: DigestedMemory) -> None:
@@ -108,8 +156,39 @@ async def test_a_name_that_several_bear_or_nobody_does_is_an_error(kept: Digeste
         await kept.asked.profile(ADA, AboutSomebody(name="Sam"))
     with pytest.raises(MemoryNotFound):
         await kept.asked.profile(ADA, AboutSomebody(name="Zoe"))
-    with pytest.raises(MemoryNotFound):
-        await kept.asked.profile(ADA, AboutSomebody())
+
+
+async def test_of_a_new_user_nothing_is_known(kept: DigestedMemory) -> None:
+    """Their own profile is empty and no error: nobody asked for a name that is not there."""
+    for as_of in (None, minute(1)):
+        profile = await kept.asked.profile(ADA, AboutSomebody(as_of=as_of))
+        assert (profile.kind, profile.name, profile.lines) == (EntityKind.USER, "The user", ())
+        assert (profile.memory_id, profile.updated_at) == (None, None)
+    assert await kept.asked.profiles(ADA, Question()) == ()
+
+
+async def test_what_was_denied_since_stands_in_no_profile(kept: DigestedMemory) -> None:
+    """As in recall, before any consolidation: in that of somebody else as in the user's."""
+    leo = known("Leo is allergic to nuts.", 1, slot=("Leo", "is allergic to", "nuts"),
+                entities=("Leo",))  # fmt: skip
+    own = known("The user uses Mongo.", 1, slot=("user", "uses", "Mongo"))
+    tea = known("The user likes tea.", 1, slot=("user", "likes", "tea"))
+    await kept.keep(leo, own, tea)
+    await kept.digest(leo, own, tea)
+    await kept.keep(
+        denied("Leo isn't allergic to nuts.", "be allergic to nuts", "leo", 5),
+        denied("The user does not use Mongo.", "use mongo", "user", 5),
+        # Said before: what was learnt since is the newer word.
+        denied("The user does not like tea.", "like tea", "user", 0),
+    )
+    asked = kept.asked
+    assert (await asked.profile(ADA, AboutSomebody(name="Leo"))).lines == ()
+    lines = (await asked.profile(ADA, AboutSomebody())).lines
+    assert [line.text for line in lines] == [tea.content]
+    listed = {p.name: len(p.lines) for p in await asked.profiles(ADA, Question())}
+    assert listed == {"The user": 1}
+    then = await asked.profile(ADA, AboutSomebody(name="Leo", as_of=minute(3)))
+    assert [line.text for line in then.lines] == [leo.content]
 
 
 async def test_what_turns_say_about_names_is_kept_for_later(kept: DigestedMemory) -> None:
@@ -123,6 +202,29 @@ async def test_what_turns_say_about_names_is_kept_for_later(kept: DigestedMemory
     robert = await kept.asked.profile(ADA, AboutSomebody(name="Robert"))
     assert [line.text for line in robert.lines] == [fact.content]
     assert turn.id in {s for merge in robert.merges for s in merge.source_ids}
+
+
+async def test_the_user_has_one_profile_under_their_own_name(kept: DigestedMemory) -> None:
+    """Who said "I'm Maria Keller" is found by it; another Maria stays another."""
+    turn, signed = episode("I'm Maria Keller.", 1), episode("Regards, Maria Keller", 2)
+    name = named("Maria Keller", turn)
+    await kept.keep(turn, signed)
+    await kept.digest(signed)
+    assert (await kept.asked.profile(ADA, AboutSomebody(name="Maria Keller"))).lines == ()
+    # Found by name, and not listed: it has nothing to tell.
+    assert await kept.asked.profiles(ADA, Question()) == ()
+    await kept.keep(name, PORTO)
+    await kept.digest(turn, signed)
+    assert (await kept.asked.profile(ADA, AboutSomebody())).name == "Maria Keller"
+    await kept.digest(PORTO)
+    own = await kept.asked.profile(ADA, AboutSomebody(name="Maria"))
+    assert (own.kind, [line.text for line in own.lines]) == (EntityKind.USER, [PORTO.content])
+    sister = known("Maria is the user's sister.", 3, slot=("Maria", "is the user's", "sister"),
+                   entities=("Maria",))  # fmt: skip
+    await kept.keep(sister)
+    await kept.digest(sister)
+    listed = {p.name: p.kind for p in await kept.asked.profiles(ADA, Question())}
+    assert listed == {"Maria Keller": EntityKind.USER, "Maria": EntityKind.PERSON}
 
 
 async def test_topics_gather_what_is_known_under_a_word(kept: DigestedMemory) -> None:

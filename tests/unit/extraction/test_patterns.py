@@ -414,6 +414,23 @@ def test_what_is_taken_back_at_once_is_no_fact(text: str, facts: list[tuple[str,
     assert all(one.slot is None or one.slot.object == one.value for one in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "speaker", "whose"),
+    [
+        ("I'm Maria Keller.", None, "user"),
+        ("Hi, I am Maria and I live in Potsdam.", None, "user"),
+        ("I'm Maria Keller.", "Maria", "maria"),
+        ("She said: I'm Maria Keller.", None, None),
+        ('"I\'m Maria Keller."', None, None),
+    ],
+)
+def test_who_says_i_am_names_themselves(text: str, speaker: str | None, whose: str | None) -> None:
+    """The name is the speaker's, as after "my name is"; not where it is told what was said."""
+    (fact,) = extract_facts(text, WEDNESDAY, speaker=speaker)
+    of = None if fact.slot is None else (fact.slot.subject, fact.slot.predicate)
+    assert of == (None if whose is None else (whose, "is called"))
+
+
 def test_event_at_is_in_the_zone_of_the_turn() -> None:
     """A relative day is reckoned where the speaker is."""
     late = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=-8)))

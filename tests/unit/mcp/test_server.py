@@ -21,7 +21,13 @@ from engram.domain.digests import EntityKind
 from engram.domain.memories import Evidence, MemoryType, Provenance, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
-from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
+from engram.operations.digests import (
+    NOTHING_KNOWN,
+    PROFILE,
+    AboutSomebody,
+    Profile,
+    ProfileLine,
+)
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import RESOLVE, VERIFY, Acted, Resolve
 from engram.operations.registry import AboutMemory
@@ -193,6 +199,21 @@ async def test_confirming_forgetting_and_profiles(engine: FakeEngine) -> None:
     assert "Ada (also Countess), person, as of 2026-05-20\n- Lives in Porto. [m1]" in told
     assert isinstance(read, TextResourceContents)
     assert read.text == told
+
+
+async def test_the_profile_of_a_new_user_says_that_nothing_is_known(engine: FakeEngine) -> None:
+    """The tool and the resource that a conversation begins with are no error then."""
+
+    async def profile(_: Scope, __: AboutSomebody) -> Profile:
+        return NOTHING_KNOWN
+
+    engine.handlers.add(PROFILE, profile)
+    async with client_of(engine) as client:
+        told = text(await called(client, "profile"))
+        (read,) = (await client.read_resource("engram://profile")).contents
+    assert isinstance(read, TextResourceContents)
+    assert read.text == told
+    assert "The user, user\nNothing is known yet." in told
 
 
 async def test_disputing_and_resolving_and_ending(engine: FakeEngine) -> None:

@@ -85,6 +85,15 @@ async def test_who_quits_again_is_denied_again(repository: EdgeRepository) -> No
     assert found.index("The user does not use Mongo.") < found.index("I use Mongo again.")
 
 
+async def test_who_introduces_themselves_is_asked_about_by_that_name(
+    repository: EdgeRepository,
+) -> None:
+    """As customers do, without "my name is": what is known of the user answers first."""
+    said = ["I'm Maria Keller.", "I live in Potsdam."]
+    found = await answers(repository, said, "Where does Maria live?")
+    assert set(found[:2]) == {"The user lives in Potsdam.", "I live in Potsdam."}
+
+
 async def test_a_medicine_that_is_no_longer_taken_is_no_answer(repository: EdgeRepository) -> None:
     """How often it was taken does not keep it among what holds."""
     said = ["I take metformin twice a day.", "I stopped taking metformin because of nausea."]
