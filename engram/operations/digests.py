@@ -22,6 +22,7 @@ from engram.domain.digests import (
     TopicDetail,
 )
 from engram.domain.memories import (
+    AnyMemory,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -312,9 +313,9 @@ class DigestHandlers:
         if as_of is not None:
             # What was known then was not in dispute because of what became known since.
             return _Standing(behind.keys(), gone)
-        refuted = {key for key, memory in behind.items() if is_refuted(memory)}
+        gone |= {key for key, memory in behind.items() if not _holds(memory)}
         disputed = {key for key, memory in behind.items() if is_disputed(memory)}
-        return _Standing(behind.keys(), gone | refuted, disputed)
+        return _Standing(behind.keys(), gone, disputed)
 
     async def _read(
         self,
@@ -341,12 +342,16 @@ class DigestHandlers:
         return [memory for memory in found if not memory.is_test]
 
 
+def _holds(memory: AnyMemory) -> bool:
+    return memory.status is MemoryStatus.ACTIVE and not is_refuted(memory)
+
+
 class _Standing(NamedTuple):
     """What became of the memories behind profiles, by their ids.
 
     Attributes:
         there: Those that are not forgotten.
-        gone: Those that were denied or refuted since.
+        gone: Those that were denied, refuted or replaced since, or have left the answers.
         disputed: Those that something speaks against.
     """
 
