@@ -94,6 +94,12 @@ def days(repository: EdgeRepository) -> Days:
             "The user owns a Tesla Model 3.",
         ),
         (
+            "I'm vegetarian.",
+            "I'm not vegetarian after all.",
+            "The user is vegetarian.",
+            "The user is no longer vegetarian.",
+        ),
+        (
             "I weigh 82 kg.",
             "I weigh 78 kg now.",
             "The user weighs 82 kg.",
