@@ -100,6 +100,66 @@ def days(repository: EdgeRepository) -> Days:
             "The user is no longer vegetarian.",
         ),
         (
+            "I use a ThinkPad X1.",
+            "I don't use the ThinkPad any more.",
+            "The user uses a ThinkPad X1.",
+            "The user no longer uses a ThinkPad X1.",
+        ),
+        (
+            "I use a Pixel 8.",
+            "I switched from the Pixel to an iPhone.",
+            "The user uses a Pixel 8.",
+            "The user uses iPhone.",
+        ),
+        (
+            "I use Windows 11.",
+            "I don't use Windows any more.",
+            "The user uses Windows 11.",
+            "The user no longer uses Windows 11.",
+        ),
+        (
+            "I use a MacBook Pro.",
+            "I no longer use the MacBook.",
+            "The user uses a MacBook Pro.",
+            "The user no longer uses a MacBook Pro.",
+        ),
+        (
+            "I work as a nurse.",
+            "I quit my job.",
+            "The user works as a nurse.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "I'm a nurse.",
+            "I got fired.",
+            "The user works as a nurse.",
+            "The user has left their job.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I'm unemployed now.",
+            "The user works as a nurse.",
+            "The user has left their job.",
+        ),
+        (
+            "I'm a nurse.",
+            "I lost my job, I work as a cook now.",
+            "The user works as a nurse.",
+            "The user works as a cook.",
+        ),
+        (
+            "I work as a nurse at St. Mary's Hospital.",
+            "I retired from nursing.",
+            "The user works at St. Mary's Hospital.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "I work as a nurse at Mercy Hospital.",
+            "I quit my job as a nurse.",
+            "The user works at Mercy Hospital.",
+            "The user no longer works as a nurse.",
+        ),
+        (
             "I weigh 82 kg.",
             "I weigh 78 kg now.",
             "The user weighs 82 kg.",
@@ -345,6 +405,17 @@ async def test_it_ends_by_what_is_known(
         ("I use Slack.", "I started using Teams.", "The user uses Slack."),
         ("I use Firefox.", "My brother switched to Chrome.", "The user uses Firefox."),
         ("I use Firefox.", "I switched to Neovim.", "The user uses Firefox."),
+        ("I use React Native.", "I don't use React any more.", "The user uses React Native."),
+        (
+            "I use a Pixel 8 and a Pixel 9.",
+            "I don't use the Pixel any more.",
+            "The user uses a Pixel 8.",
+        ),
+        (
+            "I use Windows and Windows 11.",
+            "I don't use Windows any more.",
+            "The user uses Windows 11.",
+        ),
         (
             "I use Firefox and Chrome.",
             "I switched to Brave.",
@@ -375,6 +446,29 @@ async def test_it_ends_by_what_is_known(
         ),
         ("I'm a nurse.", "I retired early last night.", "The user works as a nurse."),
         ("I'm a nurse.", "My dad retired in May.", "The user works as a nurse."),
+        (
+            "I'm a nurse. I also work as a postman.",
+            "I quit my job.",
+            "The user works as a postman.",
+        ),
+        (
+            "I work as a nurse. I work at Costa. I also work at Tesco.",
+            "I quit my job.",
+            "The user works as a nurse.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I left my job at Mercy Hospital.",
+            "The user works as a nurse.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I'm not a nurse any more, I'm head of the ward.",
+            "The user works at Mercy Hospital.",
+        ),
+        ("I'm a nurse.", "My sister lost her job.", "The user works as a nurse."),
+        ("I'm a nurse.", "I almost quit my job.", "The user works as a nurse."),
+        ("I'm a cook now, I quit my job.", "It's raining.", "The user works as a cook."),
         ("I study physics.", "My sister graduated in July.", "The user studies physics."),
         ("I study physics.", "I graduated from high school in 2015.", "The user studies physics."),
         ("I study physics and law.", "I graduated.", "The user studies physics."),
@@ -421,6 +515,12 @@ async def test_nothing_ends_that_was_not_meant(
     """Something else, somebody else's, or which of several nobody can tell."""
     await days.talk(before, then)
     assert (await days.known())[stays]
+
+
+async def test_a_new_job_says_enough_of_the_old_one(days: Days) -> None:
+    """Whoever tells both in one turn need not be told that they do the old work no longer."""
+    await days.talk("I'm a nurse.", "I quit my job, I work as a cook now.")
+    assert "The user no longer works as a nurse." not in await days.known()
 
 
 @pytest.mark.parametrize(
