@@ -57,6 +57,10 @@ _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:vi
 _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
+_THE_USERS = f"{USER}'s "
+_SAID_OF_PEOPLE = frozenset(
+    {"lives in", "studies", "speaks", "is from", "is allergic to", "uses", "owns", "likes", "has"}
+)
 _CALLED = re.compile(r"\s(?:called|named)\s")
 _BESIDE = re.compile(r"\s(?:above|over|below|under|near|by|beside|behind|in|on|at|with|from|for)\s")
 _MOST_COUNTED = 12
@@ -393,6 +397,42 @@ def _owed_to(whom: str, subject: str, standing: Sequence[_KnownToHold]) -> Itera
     return (held for held in debts if f"{held.slot.object} ".startswith(f"{whom} "))
 
 
+# --- what is not so of "the user's son", whose name is known
+
+
+def _is_of_relation(told: _SlottedStatement) -> bool:
+    over = told.slot is not None and ends_something(told.slot)
+    return over and told.held.subject.startswith(_THE_USERS)
+
+
+def _not_so_of_relation(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The same of the one son by his name, where nothing is known of "the user's son"."""
+    role = told.held.subject.removeprefix(_THE_USERS)
+    names = {name for held in standing if (name := _who_is(role, held))}
+    by_name = (told.held.model_copy(update={"subject": name}) for name in names)
+    meant = next(by_name, None) if len(names) == 1 else None
+    known = {held.slot: held for held in standing}
+    old = None if meant is None or told.held in known else known.get(meant)
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+def _who_is(role: str, held: _KnownToHold) -> str | None:
+    """Who is that to the user: the name of their son, or wife."""
+    slot = held.slot
+    if slot.predicate == _IS_THE_USERS:
+        return slot.subject if slot.object == role else None
+    married = role in words("declared", "married") and slot.predicate == _MARRIED
+    held_by_one = slot_of(USER, f"{role} is", slot.object) == slot
+    return slot.object if slot.subject == USER and (married or held_by_one) else None
+
+
+def _said_of_people() -> frozenset[str]:
+    roles = (f"{role} is" for role in words("declared", "held_by_one"))
+    return _SAID_OF_PEOPLE | {_IS_THE_USERS, _MARRIED, *roles}
+
+
 # --- who died, and who is with whom
 
 
@@ -664,6 +704,7 @@ _RULES = (
         lambda: frozenset({_STUDIES}),
         _graduated,
     ),
+    _ImpliedEnd(_is_of_relation, lambda: _said_of_people() | _WORK, _not_so_of_relation),
     _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work),
     _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work),
     _ImpliedEnd(
@@ -727,11 +768,10 @@ def _with_whose(
     one: Statement, standing: Sequence[_KnownToHold], old: _KnownToHold | None
 ) -> Statement:
     """The death of "the user's cat Miso", where it is known whose Miso was."""
-    mine = f"{USER}'s "
     named = (
-        held.slot.subject.removeprefix(mine)
+        held.slot.subject.removeprefix(_THE_USERS)
         for held in standing
-        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(mine)
+        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(_THE_USERS)
         if _words(held.slot.object) == _words(one.subject)
     )
     what = _CALLED.split(old.slot.object)[0] if old is not None else next(named, None)

@@ -160,6 +160,36 @@ def days(repository: EdgeRepository) -> Days:
             "The user no longer works as a nurse.",
         ),
         (
+            "My son Leo is allergic to peanuts.",
+            "Leo isn't allergic to peanuts.",
+            "Leo is allergic to peanuts.",
+            "Leo is not allergic to peanuts.",
+        ),
+        (
+            "My son Leo is allergic to peanuts.",
+            "My son isn't allergic to peanuts after all.",
+            "Leo is allergic to peanuts.",
+            "Leo is no longer allergic to peanuts.",
+        ),
+        (
+            "My son Leo has a dog.",
+            "Leo doesn't have a dog any more.",
+            "Leo has a dog.",
+            "Leo no longer has a dog.",
+        ),
+        (
+            "My boss Tom likes golf.",
+            "My boss doesn't like golf any more.",
+            "Tom likes golf.",
+            "Tom no longer likes golf.",
+        ),
+        (
+            "My boss Tom likes golf.",
+            "Tom doesn't like golf.",
+            "Tom likes golf.",
+            "Tom dislikes golf.",
+        ),
+        (
             "I weigh 82 kg.",
             "I weigh 78 kg now.",
             "The user weighs 82 kg.",
@@ -467,6 +497,22 @@ async def test_it_ends_by_what_is_known(
             "The user works at Mercy Hospital.",
         ),
         ("I'm a nurse.", "My sister lost her job.", "The user works as a nurse."),
+        (
+            "My son Leo is allergic to nuts. My son Max is allergic to nuts.",
+            "My son isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        (
+            "My son Leo is allergic to nuts.",
+            "She isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        (
+            "My son Leo is allergic to nuts.",
+            "Tom says Leo isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        ("My son Leo likes golf.", "Max doesn't like golf.", "Leo likes golf."),
         ("I'm a nurse.", "I almost quit my job.", "The user works as a nurse."),
         ("I'm a cook now, I quit my job.", "It's raining.", "The user works as a cook."),
         ("I study physics.", "My sister graduated in July.", "The user studies physics."),
@@ -515,6 +561,19 @@ async def test_nothing_ends_that_was_not_meant(
     """Something else, somebody else's, or which of several nobody can tell."""
     await days.talk(before, then)
     assert (await days.known())[stays]
+
+
+@pytest.mark.parametrize(("pronoun", "holds"), [("He", False), ("She", True)])
+async def test_what_is_not_so_of_him_is_not_so_of_whom_the_turn_before_names(
+    days: Days, pronoun: str, holds: bool
+) -> None:
+    """A son is no "she": of whom nobody can tell who it is, nothing is concluded."""
+    await days.talk(
+        ("My son Leo is allergic to peanuts.", f"{pronoun} isn't allergic to peanuts any more.")
+    )
+    known = await days.known()
+    assert known["Leo is allergic to peanuts."] is holds
+    assert not any(one.startswith(pronoun) for one in known)
 
 
 async def test_a_new_job_says_enough_of_the_old_one(days: Days) -> None:
