@@ -844,6 +844,26 @@ async def test_who_mistyped_mends_with_the_value_alone(days: Days) -> None:
     assert not known.get("The user's birthday is on 3 May.", False)
 
 
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        (("My shoe size is 42.", "No wait, 43."), "43"),
+        (("My shoe size is 42.", "Sorry, it's 43"), "43"),
+        (("My shoe size is 42.", "Sorry, 5 minutes, please."), "42"),
+        (("My rent is 900.", "My shoe size is 42.", "I have 3 pairs.", "No wait, 2."), "42"),
+    ],
+)
+async def test_a_number_alone_mends_the_only_one_that_was_told(
+    days: Days, said: tuple[str, ...], size: str
+) -> None:
+    """Nobody need say again of what; of several numbers nobody can tell which is meant."""
+    await days.talk(said)
+    known = await days.known()
+    assert [one for one, holds in known.items() if holds and one.startswith("The user's shoe")] == [
+        f"The user's shoe size is {size}."
+    ]
+
+
 async def test_a_trip_that_is_cancelled_was_no_possession(days: Days) -> None:
     """No "does not have Portugal"."""
     await days.talk("We cancelled Portugal, we're going to Wales instead.")
