@@ -18,6 +18,7 @@ from engram.agents.extraction import ExtractionAgent, open_promises, with_promis
 from engram.agents.linking import LinkingAgent, with_reinforcements
 from engram.agents.requests import PromiseView
 from engram.consolidation.apply import PlanWriter
+from engram.consolidation.denials import affirmations
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.taking_up import effect_of, union
 from engram.consolidation.turns import last_before
@@ -83,6 +84,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         self._writer = writer
         self._edges = edges or EdgeRules()
         self._repository = repository
+        self._embedder = embedder
         self._known = KnownMemories(repository, embedder)
         self._extraction = extraction
         self._linking = linking
@@ -131,6 +133,10 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
             made[first.is_test] = list(open_promises(known))
         promised = made[first.is_test]
         output = await self._extraction.extract(episodes, guidance, before, learning, promised)
+        affirmed = await affirmations(
+            self._repository, self._embedder, scope, episodes, output.statements
+        )
+        output = output.model_copy(update={"statements": (*output.statements, *affirmed)})
         # The next batch is read before this one is taken up.
         said_at = max(episode.timestamp for episode in episodes)
         made[first.is_test] = with_promises(promised, output.statements, said_at)

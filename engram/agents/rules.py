@@ -60,7 +60,14 @@ from engram.language.statements.corrections import (
 from engram.language.statements.declared import SPEAKER, Declared, declared, is_held_by_one
 from engram.language.statements.doubts import Doubts
 from engram.language.statements.in_full import in_full_words
-from engram.language.statements.notes import BETWEEN, Note, Person, notes, people
+from engram.language.statements.notes import (
+    BETWEEN,
+    Note,
+    Person,
+    denied_of_others,
+    notes,
+    people,
+)
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.promises import (
     Ended,
@@ -227,6 +234,15 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
     )
     for fact in person.facts:
         yield from_statement(turn, fact, of=person.name)
+
+
+def from_denied(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
+    """What is said not to be so of somebody else, by name or as "the user's son"."""
+    whose = f"{turn.speaker or 'user'}'s {person.relation}"
+    for fact in person.facts:
+        of = f"{_who(turn)}'s {person.relation}" if person.relation else person.name
+        made = from_statement(turn, fact, of=of)
+        yield made.model_copy(update={"subject": whose}) if person.relation else made
 
 
 def from_declared(turn: TurnView, one: Declared) -> StatedKnowledge:
@@ -458,6 +474,9 @@ def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     noted = notes(turn.content, [one.at for one in stated])
     yield from _declared(turn, others, noted)
     plainly = {one.sentence.start for one in others}
+    for person in denied_of_others(turn.content):
+        if person.sentence.start not in plainly | introduced:
+            yield from from_denied(turn, person)
     for note in noted:
         if note.sentence.start in plainly:
             # Told above, and with what it is about.

@@ -1,4 +1,8 @@
-"""Ending denials that were taken back: "I don't use Mongo", and later "I use Mongo"."""
+"""Ending denials that were taken back: "I don't use Mongo", and later "I use Mongo".
+
+What ends a denial is a conclusion. Where a turn says the opposite and nothing was concluded from
+it, because no rule knows the verb or no model thought it worth a memory, that is concluded here.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from engram.domain.memories import (
     NOT_REPLACED,
     AnyMemory,
     Episode,
+    Evidence,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -19,10 +24,23 @@ from engram.domain.memories import (
     SemanticMemory,
     replaced,
 )
+from engram.domain.plan import Statement
 from engram.domain.scope import Scope
+from engram.domain.slots import USER
+from engram.domain.turns import is_first_party, without_injected_context
 from engram.embedding.bm25 import encode_query
+from engram.giving_way import computed
 from engram.language.negation import find_negations
-from engram.language.negation_scope import brings_about, claim_terms, covers, pattern_terms
+from engram.language.negation_scope import (
+    affirms,
+    brings_about,
+    claim_terms,
+    covers,
+    pattern_terms,
+)
+from engram.language.periods import starts_told
+from engram.language.statements.clauses import Sentence, clauses, sentences, verbatim
+from engram.language.statements.third_person import as_statement, retold, third_person
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import (
     AnyOf,
@@ -52,6 +70,10 @@ _EACH = 32
 # "I bought a car last month" can be said of the day after "I have no car".
 _IMPRECISION = timedelta(days=31)
 _USER = re.compile(r"\bthe user(?P<own>'s)?(?!\w)", re.IGNORECASE)
+_DOES_NOT = re.compile(r" (?:(?:does|do) not (?P<verb>[a-z]{1,40})|(?P<be>is|are) not)(?=[ .])")
+_SPEAKING = re.compile(r"(?:i|we)(?:'|\b)", re.IGNORECASE)
+# The words are the turn's, but put together anew.
+_REWORDED = 0.75
 
 
 class _TakenBack(NamedTuple):
@@ -94,15 +116,12 @@ class Denials:
             return ()
         said = _stated(await self._drawn(scope, MemoryType.SEMANTIC, episode_ids))
         denied = _denials(await self._drawn(scope, MemoryType.NEGATION, episode_ids))
-        pairs: list[tuple[NegationFact, SemanticMemory]] = []
-        if said and known > _FEW:
-            alike = await self._like(scope, MemoryType.NEGATION, said, _ACTIVE)
-            pairs += _opposed(_denials(alike), said)
-        elif said:
-            pages = every_page(self.repository, scope, MemoryType.NEGATION, where=_ACTIVE)
-            pairs += _opposed(_denials([one async for page in pages for one in page]), said)
+        standing = await standing_denials(self.repository, self.embedder, scope, said)
+        pairs = _opposed(standing, said)
         if denied:
-            alike = await self._like(scope, MemoryType.SEMANTIC, denied, _STATED)
+            alike = await _like(
+                self.repository, self.embedder, scope, MemoryType.SEMANTIC, denied, _STATED
+            )
             pairs += _opposed(denied, _stated(alike))
         if not pairs:
             return ()
@@ -114,24 +133,6 @@ class Denials:
         where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
         pages = every_page(self.repository, scope, kind, where=where)
         return [one async for page in pages for one in page]
-
-    async def _like(
-        self, scope: Scope, kind: MemoryType, those: Iterable[AnyMemory], where: Filter
-    ) -> list[AnyMemory]:
-        """What shares words with any of these."""
-        # By words only: a denial is of words, and the other side would bring up strangers.
-        nothing = (0.0,) * await self.embedder.dimensions()
-        found: set[str] = set()
-        for one in those:
-            request = SearchRequest(
-                vectors=TextVectors(nothing, encode_query(one.content)),
-                types=(kind,),
-                limit=_EACH,
-                where={kind: where},
-            )
-            found |= {m.memory_id for m in await self.repository.rank(scope, request)}
-        read = await self.repository.get(scope, sorted(found), (kind,)) if found else {}
-        return list(read.values())
 
     async def _taken_back(
         self, scope: Scope, pairs: Sequence[tuple[NegationFact, SemanticMemory]]
@@ -203,6 +204,55 @@ class Denials:
         return updated.missing
 
 
+async def affirmations(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    episodes: Sequence[Episode],
+    stated: Sequence[Statement],
+) -> tuple[Statement, ...]:
+    """What turns say against standing denials, where their statements do not say it.
+
+    Args:
+        repository: Where denials are.
+        embedder: Knows how long vectors are.
+        scope: Whose.
+        episodes: The turns.
+        stated: What was found in them.
+
+    Returns:
+        "The user drinks coffee.", of who denied it before and says so now.
+    """
+    own = [without_injected_context(one) for one in episodes if is_first_party(one)]
+    denials = await standing_denials(repository, embedder, scope, own)
+    pairs = [
+        (denial, turn)
+        for turn in own
+        for terms in (claim_terms(turn),)
+        for denial in denials
+        if _may_be_affirmed(denial, turn, terms)
+    ]
+    if not pairs:
+        return ()
+    turns = await _turns_of(repository, scope, (denial for denial, _ in pairs))
+    return await computed(_affirmed, pairs, stated, turns)
+
+
+async def standing_denials(
+    repository: MemoryRepository, embedder: Embedder, scope: Scope, said: Sequence[AnyMemory]
+) -> list[NegationFact]:
+    """The denials that hold: all where they are few, else what shares words with what was said."""
+    known = await repository.count(scope, MemoryType.NEGATION) if said else 0
+    if known > _FEW:
+        return _denials(
+            await _like(repository, embedder, scope, MemoryType.NEGATION, said, _ACTIVE)
+        )
+    if not known:
+        return []
+    pages = every_page(repository, scope, MemoryType.NEGATION, where=_ACTIVE)
+    return _denials([one async for page in pages for one in page])
+
+
 async def deny_again(
     repository: MemoryRepository,
     scope: Scope,
@@ -244,6 +294,91 @@ async def deny_again(
         new_write_id=new_write_id,
         types=_DENYING,
     )
+
+
+def _affirmed(
+    pairs: Iterable[tuple[NegationFact, Episode]],
+    stated: Sequence[Statement],
+    turns: Mapping[str, Episode],
+) -> tuple[Statement, ...]:
+    since = (
+        (denial, turn)
+        for denial, turn in pairs
+        if all(_comes_after(turn, turns[e]) for e in denial.source_episode_ids if e in turns)
+    )
+    made = (
+        _affirmation(denial, turn) for denial, turn in since if not _is_stated(denial, turn, stated)
+    )
+    return tuple(one for one in made if one is not None)
+
+
+def _may_be_affirmed(denial: NegationFact, turn: Episode, terms: frozenset[str]) -> bool:
+    same = denial.is_test == turn.is_test and denial.subject == (turn.speaker or USER).casefold()
+    return same and terms.issuperset(pattern_terms(denial.negates_pattern)[1:])
+
+
+def _is_stated(denial: NegationFact, turn: Episode, stated: Iterable[Statement]) -> bool:
+    return any(affirms(denial, one.content) for one in stated if turn.id in one.episode_ids)
+
+
+def _affirmation(denial: NegationFact, turn: Episode) -> Statement | None:
+    """What a turn says that a denial denies; None where it does not plainly say so."""
+    said = _DOES_NOT.search(denial.content)
+    where = _where_affirmed(denial, turn) if said else None
+    if said is None or where is None:
+        return None
+    does = said["be"] or third_person(said["verb"])
+    content = f"{denial.content[: said.start()]} {does}{denial.content[said.end() :]}"
+    known = as_statement(content)
+    return Statement(
+        content=content,
+        subject=denial.subject if known else None,
+        predicate=known.predicate if known else None,
+        object=known.object if known else None,
+        evidence=(Evidence(episode_id=turn.id, words=verbatim(turn.content, where)),),
+        confidence=_REWORDED,
+        episode_ids=(turn.id,),
+    )
+
+
+def _where_affirmed(denial: NegationFact, turn: Episode) -> Sentence | None:
+    """The sentence in which the speaker says of themselves that it is so."""
+    who = turn.speaker or "The user"
+    for sentence in sentences(turn.content):
+        told = (retold(one.text, who) for one in clauses(sentence) if _SPEAKING.match(one.text))
+        if any(affirms(denial, one) for one in told) and not _was_long_ago(denial, sentence, turn):
+            return sentence
+    return None
+
+
+def _was_long_ago(denial: NegationFact, sentence: Sentence, turn: Episode) -> bool:
+    """Whether it tells of a time before the denial: "In 2015 I bought a car"."""
+    told = denial.confidence.last_confirmed - _IMPRECISION
+    return any(one.at < told for one in starts_told(sentence.text, turn.timestamp))
+
+
+async def _like(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    kind: MemoryType,
+    those: Iterable[AnyMemory],
+    where: Filter,
+) -> list[AnyMemory]:
+    """What shares words with any of these."""
+    # By words only: a denial is of words, and the other side would bring up strangers.
+    nothing = (0.0,) * await embedder.dimensions()
+    found: set[str] = set()
+    for one in those:
+        request = SearchRequest(
+            vectors=TextVectors(nothing, encode_query(one.content)),
+            types=(kind,),
+            limit=_EACH,
+            where={kind: where},
+        )
+        found |= {m.memory_id for m in await repository.rank(scope, request)}
+    read = await repository.get(scope, sorted(found), (kind,)) if found else {}
+    return list(read.values())
 
 
 async def _turns_of(

@@ -30,6 +30,7 @@ from engram.domain.slots import (
     USER,
     ends_something,
     held_predicate,
+    is_functional,
     slot_of,
 )
 from engram.language.calendar import SMALL
@@ -47,6 +48,8 @@ _EATS = "eats"
 _PLANS = "plans to"
 _STUDIES = "studies"
 _WORKS_AS = "works as"
+_WORKS_AT = "works at"
+_WORK = frozenset({_WORKS_AS, _WORKS_AT})
 _HAS_LEFT = "has left"
 _RETIRED = " has retired."
 _BROKEN_UP = " have broken up."
@@ -54,6 +57,10 @@ _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:vi
 _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
 _IS_THE_USERS = "is the user's"
+_THE_USERS = f"{USER}'s "
+_SAID_OF_PEOPLE = frozenset(
+    {"lives in", "studies", "speaks", "is from", "is allergic to", "uses", "owns", "likes", "has"}
+)
 _CALLED = re.compile(r"\s(?:called|named)\s")
 _BESIDE = re.compile(r"\s(?:above|over|below|under|near|by|beside|behind|in|on|at|with|from|for)\s")
 _MOST_COUNTED = 12
@@ -62,10 +69,15 @@ _INFERRED = 0.75
 
 
 class _KnownToHold(NamedTuple):
-    """Something that is so, as a statement or a memory tells it."""
+    """Something that is so, as a statement or a memory tells it, and by which turns."""
 
     slot: Slot
     content: str
+    episode_ids: tuple[str, ...]
+
+    def is_told_with(self, episode_ids: Iterable[str]) -> bool:
+        """Whether one of these turns tells it."""
+        return not set(self.episode_ids).isdisjoint(episode_ids)
 
 
 class _SlottedStatement(NamedTuple):
@@ -126,8 +138,25 @@ def with_implied(
             *_standing(known, said.known_at, one.episode_ids),
             *_said_before(statements[:number]),
         ]
-        found += rule.concludes(told, standing, _speaker(one, circumstances))
+        concluded = rule.concludes(told, standing, _speaker(one, circumstances))
+        found += [each for each in concluded if each is one or not _is_replaced(each, statements)]
     return found
+
+
+def _is_replaced(end: Statement, statements: Iterable[Statement]) -> bool:
+    """Whether the same turn tells what took its place: nobody need be told that it is over."""
+    over = _told(end)
+    return (
+        not end.holds
+        and over.slot is not None
+        and is_functional(over.slot)
+        and any(
+            _told(one).is_about(over.held.predicate, holds=True)
+            and _told(one).held.subject == over.held.subject
+            and one.episode_ids == end.episode_ids
+            for one in statements
+        )
+    )
 
 
 def _told(one: Statement) -> _SlottedStatement:
@@ -155,6 +184,34 @@ def _switched(
     used = _of(told.held.subject, standing, _USES)
     old = _only(held for held in used if of_one_kind(held.slot.object, told.held.object))
     return _and_over(told.one, old)
+
+
+def _is_given_up(told: _SlottedStatement) -> bool:
+    return told.is_about(_USES, holds=False)
+
+
+def _given_up(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The one model of it that is used: "the ThinkPad" is the ThinkPad X1, "Windows" Windows 11."""
+    used, named = list(_of(told.held.subject, standing, _USES)), told.held.object
+    old = None
+    if all(held.slot.object != named for held in used):
+        more = [held for held in used if held.slot.object.startswith(f"{named} ")]
+        old = _only(held for held in more if _is_model_of(held, named) or _is_the_one(told.one))
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+def _is_model_of(held: _KnownToHold, named: str) -> bool:
+    """Whether what follows the name has a number: "Pixel 8", but not "React Native"."""
+    following = held.slot.object.removeprefix(f"{named} ").partition(" ")[0]
+    return any(map(str.isdigit, following))
+
+
+def _is_the_one(one: Statement) -> bool:
+    """Whether it speaks of something both sides know: "the Kindle", "my Kindle"."""
+    before = one.content.casefold().partition((one.object or "").casefold())[0].split()
+    return before[-1:] in (["the"], ["their"])
 
 
 def _eats_again(
@@ -195,10 +252,47 @@ def _graduated(
     return _and_over(told.one, _only(_of(speaker, standing, _STUDIES)))
 
 
-def _retired(
+# --- work that is over: as what somebody works and for whom are two things, and one job
+
+
+def _is_out_of_work(told: _SlottedStatement) -> bool:
+    """Whether a job is over that is not named: "I got fired", "I retired in May"."""
+    unnamed = told.is_about(_WORKS_AT, holds=False) and not told.held.object
+    return unnamed or (told.slot is not None and told.one.content.endswith(_RETIRED))
+
+
+def _out_of_work(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
-    return _and_over(told.one, _only(_of(told.held.subject, standing, _WORKS_AS)))
+    """The one thing that was done for work, unless there were two jobs, or it is the new one."""
+    done = [held for held in standing if not held.is_told_with(told.one.episode_ids)]
+    employers = {held.slot.object for held in _of(told.held.subject, done, _WORKS_AT)}
+    old = _only(_of(told.held.subject, done, _WORKS_AS)) if len(employers) <= 1 else None
+    return _and_over(told.one, old)
+
+
+def _leaves_work(told: _SlottedStatement) -> bool:
+    return told.is_about(_WORKS_AS, holds=False) and _says(told.one, "leaves_work")
+
+
+def _left_work(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """For whom it was done: "I quit my job as a nurse", of a nurse at a hospital."""
+    done = _of(told.held.subject, standing, _WORKS_AS)
+    old = next((held for held in done if held.slot == told.held), None)
+    return _and_over(told.one, _employer(told, old, standing) if old else None)
+
+
+def _employer(
+    told: _SlottedStatement, work: _KnownToHold, standing: Sequence[_KnownToHold]
+) -> _KnownToHold | None:
+    """Where that work was done, if a turn tells of both; who retires works nowhere."""
+    old = _only(_of(told.held.subject, standing, _WORKS_AT))
+    if old is None or old.is_told_with(told.one.episode_ids):
+        return None
+    same = old.is_told_with(work.episode_ids) or _says(told.one, "retires")
+    return old if same else None
 
 
 def _left_field(
@@ -212,6 +306,11 @@ def _left_field(
     if not jobs:
         old = _only(held for held in _of(who, standing, _STUDIES) if held.slot.object == field)
     yield told.one if old is None else _over(old, told.one, told.one.confidence)
+    where = (
+        _employer(told, old, standing) if old and jobs and _says(told.one, "leaves_work") else None
+    )
+    if where is not None:
+        yield _over(where, told.one, min(told.one.confidence, _INFERRED))
 
 
 def _occupation(held: _KnownToHold) -> str:
@@ -296,6 +395,42 @@ def _gave_in(
 def _owed_to(whom: str, subject: str, standing: Sequence[_KnownToHold]) -> Iterator[_KnownToHold]:
     debts = _of(subject, standing, OWES)
     return (held for held in debts if f"{held.slot.object} ".startswith(f"{whom} "))
+
+
+# --- what is not so of "the user's son", whose name is known
+
+
+def _is_of_relation(told: _SlottedStatement) -> bool:
+    over = told.slot is not None and ends_something(told.slot)
+    return over and told.held.subject.startswith(_THE_USERS)
+
+
+def _not_so_of_relation(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The same of the one son by his name, where nothing is known of "the user's son"."""
+    role = told.held.subject.removeprefix(_THE_USERS)
+    names = {name for held in standing if (name := _who_is(role, held))}
+    by_name = (told.held.model_copy(update={"subject": name}) for name in names)
+    meant = next(by_name, None) if len(names) == 1 else None
+    known = {held.slot: held for held in standing}
+    old = None if meant is None or told.held in known else known.get(meant)
+    yield told.one if old is None else _over(old, told.one, told.one.confidence)
+
+
+def _who_is(role: str, held: _KnownToHold) -> str | None:
+    """Who is that to the user: the name of their son, or wife."""
+    slot = held.slot
+    if slot.predicate == _IS_THE_USERS:
+        return slot.subject if slot.object == role else None
+    married = role in words("declared", "married") and slot.predicate == _MARRIED
+    held_by_one = slot_of(USER, f"{role} is", slot.object) == slot
+    return slot.object if slot.subject == USER and (married or held_by_one) else None
+
+
+def _said_of_people() -> frozenset[str]:
+    roles = (f"{role} is" for role in words("declared", "held_by_one"))
+    return _SAID_OF_PEOPLE | {_IS_THE_USERS, _MARRIED, *roles}
 
 
 # --- who died, and who is with whom
@@ -554,6 +689,7 @@ def _misnamed(
 _RULES = (
     _ImpliedEnd(_mends_name, lambda: frozenset({_IS_THE_USERS}), _misnamed),
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
+    _ImpliedEnd(_is_given_up, lambda: frozenset({_USES}), _given_up),
     _ImpliedEnd(_is_death, lambda: POSSESSING | {IS_CALLED, _MARRIED, _ENGAGED}, _died),
     _ImpliedEnd(
         lambda told: told.is_about(_EATS, holds=True), lambda: frozenset({_DIET}), _eats_again
@@ -568,15 +704,11 @@ _RULES = (
         lambda: frozenset({_STUDIES}),
         _graduated,
     ),
+    _ImpliedEnd(_is_of_relation, lambda: _said_of_people() | _WORK, _not_so_of_relation),
+    _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work),
+    _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work),
     _ImpliedEnd(
-        lambda told: told.slot is not None and told.one.content.endswith(_RETIRED),
-        lambda: frozenset({_WORKS_AS}),
-        _retired,
-    ),
-    _ImpliedEnd(
-        lambda told: told.is_about(_HAS_LEFT, holds=True),
-        lambda: frozenset({_WORKS_AS, _STUDIES}),
-        _left_field,
+        lambda told: told.is_about(_HAS_LEFT, holds=True), lambda: _WORK | {_STUDIES}, _left_field
     ),
     _ImpliedEnd(
         lambda told: told.is_about(GAVE_IN, holds=True), lambda: frozenset({PROMISED}), _gave_in
@@ -610,7 +742,7 @@ def _standing(
             continue
         stands = memory.status is MemoryStatus.ACTIVE or memory.superseded_by in ended_here
         if stands and memory.known_at <= at:
-            yield _KnownToHold(memory.slot, memory.content)
+            yield _KnownToHold(memory.slot, memory.content, memory.source_episode_ids)
 
 
 def _said_before(statements: Sequence[Statement]) -> Iterator[_KnownToHold]:
@@ -621,7 +753,7 @@ def _said_before(statements: Sequence[Statement]) -> Iterator[_KnownToHold]:
         if slot is None:
             continue
         if one.holds:
-            told[slot] = _KnownToHold(slot, one.content)
+            told[slot] = _KnownToHold(slot, one.content, one.episode_ids)
         else:
             told.pop(slot, None)
     yield from told.values()
@@ -636,11 +768,10 @@ def _with_whose(
     one: Statement, standing: Sequence[_KnownToHold], old: _KnownToHold | None
 ) -> Statement:
     """The death of "the user's cat Miso", where it is known whose Miso was."""
-    mine = f"{USER}'s "
     named = (
-        held.slot.subject.removeprefix(mine)
+        held.slot.subject.removeprefix(_THE_USERS)
         for held in standing
-        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(mine)
+        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(_THE_USERS)
         if _words(held.slot.object) == _words(one.subject)
     )
     what = _CALLED.split(old.slot.object)[0] if old is not None else next(named, None)

@@ -208,7 +208,7 @@ class Extractor:
         if role != "user":
             return Extraction(signal=signal)
         facts = extract_facts(text, timestamp, phone_region=self._phone_region, speaker=speaker)
-        negations = find_negations(text, user_name=speaker)
+        negations = tuple(_of_whom(find_negations(text, user_name=speaker), text))
         if before is not None and may_take_back(text):
             negations = (*negations, *_taken_back(text, before, negations))
         negations = (*negations, *_ended(facts, {one.negates_pattern for one in negations}))
@@ -219,6 +219,25 @@ class Extractor:
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))
+
+
+_OF_SOMEBODY = frozenset({"he", "she", "they"})
+
+
+def _of_whom(found: tuple[FoundNegation, ...], text: str) -> Iterator[FoundNegation]:
+    """The negations, each with whom it is about: of "he" nobody knows later what it denies."""
+    known = {(one.negates_pattern, one.subject) for one in found}
+    for negation in found:
+        if negation.subject not in _OF_SOMEBODY:
+            yield negation
+            continue
+        from engram.language.statements.notes import person_meant  # noqa: PLC0415 - large, and few turns need it
+
+        who = person_meant(negation.subject, text[: text.find(negation.evidence)])
+        if who is not None and (negation.negates_pattern, who.casefold()) not in known:
+            known.add((negation.negates_pattern, who.casefold()))
+            content = f"{who}{negation.content[len(negation.subject) :]}"
+            yield replace(negation, subject=who.casefold(), content=content)
 
 
 # Some of this is in whatever says that something else was wrong.

@@ -191,6 +191,22 @@ def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:
     return denied.comes_of(memory.content)
 
 
+def affirms(negation: NegationFact, sentence: str) -> bool:
+    """Whether a sentence says, or makes so, what is denied.
+
+    Args:
+        negation: Denies something.
+        sentence: In the third person: "The user drinks coffee again."
+    """
+    verb, *terms = pattern_terms(negation.negates_pattern) or ("",)
+    if negation.subject in _UNRESOLVED or not verb:
+        return False
+    denied = _taken_apart(negation.content, negation.evidence, verb, (*terms,), negation.subject)
+    if denied.claimed_in(sentence, told_by_user=False):
+        return True
+    return verb in _COMES_OF and bool(terms) and denied.comes_of(sentence)
+
+
 def _denied_by_speaker(
     negation: NegationFact, verb: str, terms: Sequence[str], memory: Episode
 ) -> bool:
@@ -384,7 +400,8 @@ def _object_ends(words: Sequence[str], at: int) -> bool:
     if at + 1 >= len(words):
         return True
     following = words[at + 1]
-    loose = (
+    # "Windows 11" is Windows.
+    loose = any(map(str.isdigit, following)) or (
         following in _PREPOSITIONS | _WORDS_WITHOUT_CONTENT | _AFTER_OBJECT | _ELSEWHERE | _PRONOUNS
     )
     return loose or not following[0].isalnum() or following.endswith("ly")

@@ -138,6 +138,33 @@ def corrected(
                 yield from _meant_of(sentence, new, last)
             elif (wrong := _can_be(new, told)) is not None:
                 yield from _meant_by(sentence, new, wrong, own())
+        else:
+            yield from _number_again(sentence, last_declared, before)
+
+
+_A_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+def _number_again(
+    sentence: Sentence, last_declared: Callable[[], Declared | None], before: Sequence[str]
+) -> Iterator[Declared]:
+    """The right number of what was told last: "My shoe size is 42", "No wait, 43"."""
+    slipped = expression(_TABLE, "slipped_number").match(sentence.text)
+    last = last_declared() if slipped else None
+    if slipped is not None and last is not None and _is_last_number(last, before):
+        value = _A_NUMBER.sub(slipped.group("new"), last.value)
+        yield from _meant_of(sentence, value, last)
+
+
+def _is_last_number(one: Declared, before: Sequence[str]) -> bool:
+    """Whether its value is the only number that was spoken of, and nothing was asked since."""
+    own = _A_NUMBER.findall(one.value)
+    for turn in reversed(before):
+        if "?" in turn or not set(_A_NUMBER.findall(turn)) <= set(own):
+            return False
+        if own and one.value in turn and declared(turn):
+            return len(own) == 1
+    return False
 
 
 _ANY_ROLE_LEFT: Final = re.compile(

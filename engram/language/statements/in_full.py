@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from engram.language.statements.clauses import Sentence, masked, opened, sentences
 from engram.language.statements.declared import begins_predicate
+from engram.language.statements.notes import person_meant
 from engram.language.statements.third_person import is_past, third_person
 from engram.language.text import verb_lemma
 from engram.language.vocabulary import (
@@ -84,6 +85,7 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
             or _gapped(said)
             or _of_topic(said, asked)
             or _of_introduced(said, last)
+            or _of_person(said, last)
             or _of_own_role(said, role)
         )
         if full:
@@ -291,6 +293,13 @@ def _of_introduced(said: str, last: str) -> str | None:
         return None
     of_it = "'s" if pronoun in _POSSESSIVES else ""
     return f"{_what(who, noun, last)}{of_it}{_BE.get(be, be)}{said[goes_on.end() :]}"
+
+
+def _of_person(said: str, last: str) -> str | None:
+    """What is not so of whom was named: "My son Leo eats nuts", "He isn't allergic any more"."""
+    found = expression(_TABLE, "not_so_of").match(said) if last else None
+    who = person_meant(found["pronoun"].lower(), last) if found else None
+    return f"{who}{said[found.end('pronoun') :]}" if found and who else None
 
 
 def _what(who: str, noun: str, last: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Category
 from engram.language.names import can_name_a_person
+from engram.language.negation import find_negations
 from engram.language.statements.clauses import (
     Clause,
     Sentence,
@@ -25,6 +26,7 @@ from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
 from engram.language.statements.slips import said_again
 from engram.language.text import QUOTED, is_past, verb_lemma
+from engram.language.text import plain as in_plain_form
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -33,6 +35,7 @@ from engram.language.vocabulary import (
     spaced,
     vocabulary,
 )
+from engram.language.vocabulary import words as words_of
 
 # --- who the people around the speaker are, and what is plainly said of them
 
@@ -128,6 +131,56 @@ def _several(said: str, at: int, sentence: Sentence) -> Iterator[Person]:
     names = _BETWEEN_NAMES.split(found.group("names"))
     for name in () if any(map(_NO_NAME.match, names)) else names:
         yield Person(name, relation, True, at + found.start(), sentence, together=True)
+
+
+def denied_of_others(text: str) -> Iterator[Person]:
+    """Of whom a turn says that something is not so: by name, or as "my son", and what that is.
+
+    Somebody with a name may be known from before: their relation is empty here.
+    """
+    for denial in find_negations(text):
+        said, whom = in_plain_form(denial.evidence), len(denial.subject)
+        sentence = next((one for one in sentences(text) if said in one.text), None)
+        name = said[:whom]
+        if sentence is None or name.casefold() != denial.subject or denial.subject in _PRONOUNS:
+            continue
+        whose, _, relation = name.partition(" ")
+        own = whose.lower() in {"my", "our"} and relation.lower() in vocabulary().relations
+        if not own and not (name[:1].isupper() and can_name_a_person(name)):
+            continue
+        begin = sentence.text.find(said)
+        rest = _NO_LONGER.sub(_lemma, sentence.text[begin + whom :], count=1)
+        told = _facts(rest, sentence.start + begin, sentence, sentence.text)
+        facts = tuple(one for one in told if not one.holds or one.predicate == "dislikes")
+        kin = relation.lower() if own else ""
+        yield Person(name, kin, True, sentence.start + begin, sentence, facts)
+
+
+_PRONOUNS = frozenset({"he", "she", "they"})
+_NO_LONGER = re.compile(r"(?<= no longer )[a-z]+")
+
+
+def _lemma(found: re.Match[str]) -> str:
+    return verb_lemma(found.group())
+
+
+def person_meant(pronoun: str, before: str) -> str | None:
+    """Who "he" or "she" is after these words; None unless they name one person, who can be that.
+
+    Args:
+        pronoun: In lower case.
+        before: What was said right before it.
+    """
+    named = list(people(before))
+    others = set(_NAMED_BESIDE.findall(before))
+    if pronoun not in {"he", "she"} or len(named) != 1 or not others <= {named[0].name}:
+        return None
+    of_the_other = words_of("declared", "she_is" if pronoun == "he" else "he_is")
+    return None if named[0].relation in of_the_other else named[0].name
+
+
+# Where somebody lives, or works, is not who is meant.
+_NAMED_BESIDE = re.compile(r"(?<!\bin )(?<!\bat )(?<!\bfrom )(?<=[a-z,] )(?!I\b)[A-Z][\w-]+")
 
 
 def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[RuleStatement]:

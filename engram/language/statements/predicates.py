@@ -95,7 +95,8 @@ _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-empl
 _DIET = re.compile(
     r"(?:an?\s+)?(?:(?:strict|lifelong|committed|devout|practising|proper|full|fully|mostly)\s+)?"
     r"(?P<diet>vegan|vegetarian|pescatarian)\b"
-    r"(?!\s+(?!now|again|any|for|since|when|because|these|but|and|so)[a-z])",
+    r"(?!\s+(?!now|again|any|for|since|when|because|these|but|and|so|after all|as it|it turn|turns|"
+    r"tho|actually|at all|to be (?:honest|fair))[a-z])",
     re.I,
 )
 _NAME_WORDS = 5

@@ -95,6 +95,26 @@ def test_what_is_replaced_at_once_is_not_denied_as_well() -> None:
     assert over.negates_pattern == "use sam@y.com"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My son Leo had a test. He isn't allergic to nuts any more.", ["leo"]),
+        ("My sister Ana lives in Rome. She doesn't drive.", ["ana"]),
+        ("He isn't allergic to nuts any more.", []),
+        ("My son Leo had a test. She isn't allergic to nuts.", []),
+        ("My son Leo met Tom. He doesn't like jazz.", []),
+        ("My son Leo isn't allergic to nuts. They don't like jazz.", ["my son leo"]),
+    ],
+)
+def test_whom_a_pronoun_means_the_turn_says_or_nothing_is_denied(
+    text: str, expected: list[str]
+) -> None:
+    """Where a turn names the one person that it can be, the denial has their name."""
+    found = extract(text).negations
+    assert [one.subject for one in found] == expected
+    assert not any(one.content.startswith(("He ", "She ", "They ")) for one in found)
+
+
 def test_what_is_found_raises_the_signal() -> None:
     """A denial is urgent and an address matters, however they are put."""
     assert extract("My cousin hasn't got a passport").signal is Signal.HIGH

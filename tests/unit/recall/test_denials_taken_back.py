@@ -83,6 +83,14 @@ TAKEN_BACK = [
     ("I don't have a dog.", "We adopted a dog."),
     ("I don't smoke.", "I started smoking again, sadly."),
     ("I don't drive.", "I'm driving again."),
+    ("I don't drink coffee.", "I drink coffee again."),
+    ("I don't drink alcohol.", "So, I drink alcohol again since yesterday."),
+    ("I don't eat gluten.", "I eat gluten again, the test was wrong."),
+    ("I don't have an iPhone.", "I have an iPhone."),
+    ("I don't have an iPhone.", "I bought an iPhone 17."),
+    ("I don't have Netflix.", "I have Netflix now."),
+    ("I don't have WhatsApp.", "I have WhatsApp, what's the number?"),
+    ("I don't have a credit card.", "I have a credit card now."),
 ]
 
 
@@ -141,6 +149,45 @@ async def test_what_does_not_make_it_so_ends_no_denial(ada: Somebody, words: str
     """What was bought for somebody else, is something else, or was long ago, is not had now."""
     await ada.says("I don't have a car.", words)
     assert [one.content for one in await ada.denials()] == ["The user does not have a car."]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "If I drink coffee, I get a headache.",
+        "When I drink coffee I get a headache.",
+        "Do I drink coffee?",
+        "I wish I drank coffee.",
+        "I might drink coffee again.",
+        "I want to drink coffee again.",
+        'The doctor asked: "I drink coffee again, is that you?"',
+        "My mum thinks I drink coffee.",
+        "I hardly drink coffee.",
+        "I drink coffee substitute.",
+        "My son drinks coffee.",
+    ],
+)
+async def test_what_no_statement_affirms_is_affirmed_by_plain_words_alone(
+    ada: Somebody, words: str
+) -> None:
+    """Of a verb that no rule knows: nothing asked, supposed, wished, quoted, or of others."""
+    await ada.says("I don't drink coffee.", words)
+    assert [one.content for one in await ada.denials()] == ["The user does not drink coffee."]
+    assert "The user drinks coffee." not in await ada.answers("Do I drink coffee?")
+
+
+async def test_what_is_affirmed_is_known_from_its_turn_alone(ada: Somebody) -> None:
+    """The conclusion quotes the sentence, and goes with the turn; then the denial holds again."""
+    await ada.says("I don't drink coffee.")
+    turn = await ada.says("It's a long story. I drink coffee again, sadly.")
+    assert (await ada.answers("Do I drink coffee?"))[:1] == ["The user drinks coffee."]
+    (ended,) = await ada.denials(MemoryStatus.SUPERSEDED)
+    by = await one_memory(ada.memory.repository, ada.scope, ended.superseded_by or "")
+    assert isinstance(by, SemanticMemory)
+    assert [one.words for one in by.evidence] == ["I drink coffee again, sadly"]
+    await ada.forget(turn)
+    assert len(await ada.denials()) == 1
+    assert "The user drinks coffee." not in await ada.answers("Do I drink coffee?")
 
 
 async def test_what_others_say_ends_no_denial(ada: Somebody) -> None:
@@ -203,6 +250,7 @@ TOLD = {
     "Mongo": ("I don't use Mongo.", "I use Mongo."),
     "coffee": ("I don't like coffee.", "I like coffee."),
     "smoke": ("I don't smoke.", "I'm smoking again."),
+    "wine": ("I don't drink wine.", "I drink wine again."),
 }
 
 

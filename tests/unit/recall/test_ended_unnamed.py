@@ -94,6 +94,102 @@ def days(repository: EdgeRepository) -> Days:
             "The user owns a Tesla Model 3.",
         ),
         (
+            "I'm vegetarian.",
+            "I'm not vegetarian after all.",
+            "The user is vegetarian.",
+            "The user is no longer vegetarian.",
+        ),
+        (
+            "I use a ThinkPad X1.",
+            "I don't use the ThinkPad any more.",
+            "The user uses a ThinkPad X1.",
+            "The user no longer uses a ThinkPad X1.",
+        ),
+        (
+            "I use a Pixel 8.",
+            "I switched from the Pixel to an iPhone.",
+            "The user uses a Pixel 8.",
+            "The user uses iPhone.",
+        ),
+        (
+            "I use Windows 11.",
+            "I don't use Windows any more.",
+            "The user uses Windows 11.",
+            "The user no longer uses Windows 11.",
+        ),
+        (
+            "I use a MacBook Pro.",
+            "I no longer use the MacBook.",
+            "The user uses a MacBook Pro.",
+            "The user no longer uses a MacBook Pro.",
+        ),
+        (
+            "I work as a nurse.",
+            "I quit my job.",
+            "The user works as a nurse.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "I'm a nurse.",
+            "I got fired.",
+            "The user works as a nurse.",
+            "The user has left their job.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I'm unemployed now.",
+            "The user works as a nurse.",
+            "The user has left their job.",
+        ),
+        (
+            "I'm a nurse.",
+            "I lost my job, I work as a cook now.",
+            "The user works as a nurse.",
+            "The user works as a cook.",
+        ),
+        (
+            "I work as a nurse at St. Mary's Hospital.",
+            "I retired from nursing.",
+            "The user works at St. Mary's Hospital.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "I work as a nurse at Mercy Hospital.",
+            "I quit my job as a nurse.",
+            "The user works at Mercy Hospital.",
+            "The user no longer works as a nurse.",
+        ),
+        (
+            "My son Leo is allergic to peanuts.",
+            "Leo isn't allergic to peanuts.",
+            "Leo is allergic to peanuts.",
+            "Leo is not allergic to peanuts.",
+        ),
+        (
+            "My son Leo is allergic to peanuts.",
+            "My son isn't allergic to peanuts after all.",
+            "Leo is allergic to peanuts.",
+            "Leo is no longer allergic to peanuts.",
+        ),
+        (
+            "My son Leo has a dog.",
+            "Leo doesn't have a dog any more.",
+            "Leo has a dog.",
+            "Leo no longer has a dog.",
+        ),
+        (
+            "My boss Tom likes golf.",
+            "My boss doesn't like golf any more.",
+            "Tom likes golf.",
+            "Tom no longer likes golf.",
+        ),
+        (
+            "My boss Tom likes golf.",
+            "Tom doesn't like golf.",
+            "Tom likes golf.",
+            "Tom dislikes golf.",
+        ),
+        (
             "I weigh 82 kg.",
             "I weigh 78 kg now.",
             "The user weighs 82 kg.",
@@ -339,6 +435,17 @@ async def test_it_ends_by_what_is_known(
         ("I use Slack.", "I started using Teams.", "The user uses Slack."),
         ("I use Firefox.", "My brother switched to Chrome.", "The user uses Firefox."),
         ("I use Firefox.", "I switched to Neovim.", "The user uses Firefox."),
+        ("I use React Native.", "I don't use React any more.", "The user uses React Native."),
+        (
+            "I use a Pixel 8 and a Pixel 9.",
+            "I don't use the Pixel any more.",
+            "The user uses a Pixel 8.",
+        ),
+        (
+            "I use Windows and Windows 11.",
+            "I don't use Windows any more.",
+            "The user uses Windows 11.",
+        ),
         (
             "I use Firefox and Chrome.",
             "I switched to Brave.",
@@ -369,6 +476,45 @@ async def test_it_ends_by_what_is_known(
         ),
         ("I'm a nurse.", "I retired early last night.", "The user works as a nurse."),
         ("I'm a nurse.", "My dad retired in May.", "The user works as a nurse."),
+        (
+            "I'm a nurse. I also work as a postman.",
+            "I quit my job.",
+            "The user works as a postman.",
+        ),
+        (
+            "I work as a nurse. I work at Costa. I also work at Tesco.",
+            "I quit my job.",
+            "The user works as a nurse.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I left my job at Mercy Hospital.",
+            "The user works as a nurse.",
+        ),
+        (
+            "I'm a nurse at Mercy Hospital.",
+            "I'm not a nurse any more, I'm head of the ward.",
+            "The user works at Mercy Hospital.",
+        ),
+        ("I'm a nurse.", "My sister lost her job.", "The user works as a nurse."),
+        (
+            "My son Leo is allergic to nuts. My son Max is allergic to nuts.",
+            "My son isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        (
+            "My son Leo is allergic to nuts.",
+            "She isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        (
+            "My son Leo is allergic to nuts.",
+            "Tom says Leo isn't allergic to nuts.",
+            "Leo is allergic to nuts.",
+        ),
+        ("My son Leo likes golf.", "Max doesn't like golf.", "Leo likes golf."),
+        ("I'm a nurse.", "I almost quit my job.", "The user works as a nurse."),
+        ("I'm a cook now, I quit my job.", "It's raining.", "The user works as a cook."),
         ("I study physics.", "My sister graduated in July.", "The user studies physics."),
         ("I study physics.", "I graduated from high school in 2015.", "The user studies physics."),
         ("I study physics and law.", "I graduated.", "The user studies physics."),
@@ -415,6 +561,25 @@ async def test_nothing_ends_that_was_not_meant(
     """Something else, somebody else's, or which of several nobody can tell."""
     await days.talk(before, then)
     assert (await days.known())[stays]
+
+
+@pytest.mark.parametrize(("pronoun", "holds"), [("He", False), ("She", True)])
+async def test_what_is_not_so_of_him_is_not_so_of_whom_the_turn_before_names(
+    days: Days, pronoun: str, holds: bool
+) -> None:
+    """A son is no "she": of whom nobody can tell who it is, nothing is concluded."""
+    await days.talk(
+        ("My son Leo is allergic to peanuts.", f"{pronoun} isn't allergic to peanuts any more.")
+    )
+    known = await days.known()
+    assert known["Leo is allergic to peanuts."] is holds
+    assert not any(one.startswith(pronoun) for one in known)
+
+
+async def test_a_new_job_says_enough_of_the_old_one(days: Days) -> None:
+    """Whoever tells both in one turn need not be told that they do the old work no longer."""
+    await days.talk("I'm a nurse.", "I quit my job, I work as a cook now.")
+    assert "The user no longer works as a nurse." not in await days.known()
 
 
 @pytest.mark.parametrize(
@@ -677,6 +842,26 @@ async def test_who_mistyped_mends_with_the_value_alone(days: Days) -> None:
     known = await days.known()
     assert known["The user's birthday is on 5 May."]
     assert not known.get("The user's birthday is on 3 May.", False)
+
+
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        (("My shoe size is 42.", "No wait, 43."), "43"),
+        (("My shoe size is 42.", "Sorry, it's 43"), "43"),
+        (("My shoe size is 42.", "Sorry, 5 minutes, please."), "42"),
+        (("My rent is 900.", "My shoe size is 42.", "I have 3 pairs.", "No wait, 2."), "42"),
+    ],
+)
+async def test_a_number_alone_mends_the_only_one_that_was_told(
+    days: Days, said: tuple[str, ...], size: str
+) -> None:
+    """Nobody need say again of what; of several numbers nobody can tell which is meant."""
+    await days.talk(said)
+    known = await days.known()
+    assert [one for one, holds in known.items() if holds and one.startswith("The user's shoe")] == [
+        f"The user's shoe size is {size}."
+    ]
 
 
 async def test_a_trip_that_is_cancelled_was_no_possession(days: Days) -> None:

@@ -59,14 +59,14 @@ async def test_in_a_context_a_quotation_is_marked_and_told_once(
 
 async def test_a_denial_beside_a_statement_of_it_is_told_once(repository: EdgeRepository) -> None:
     """What "dislikes gin" says is not said again; a denial that nothing else says stays."""
-    memory, scope = await told(repository, "I don't like gin.", "Bo does not have a car.")
-    found = await memory.recall(scope, "gin and cars", NOW)
+    memory, scope = await told(repository, "I don't like gin.", "Bo does not drink wine.")
+    found = await memory.recall(scope, "gin and wine", NOW)
     answers = [hit.memory.content for hit in found]
     assert "The user does not like gin." in answers
     block = block_of(found, tokens=600)
     assert "The user dislikes gin." in block
     assert "The user does not like gin." not in block
-    assert "Bo does not have a car. (denied" in block
+    assert "Bo does not drink wine. (denied" in block
 
 
 async def test_a_briefing_tells_no_quotation_no_bare_date_and_last_what_is_over(
