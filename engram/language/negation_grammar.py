@@ -166,8 +166,14 @@ def _is_ago(sentence: WordedSentence, at: int) -> bool:
 
 
 def ended_cleanly(sentence: WordedSentence, span: Span) -> bool:
-    """Whether the object ended by itself and not because it grew too long."""
-    return span.end - span.begin < _MOST_WORDS
+    """Whether the object ended by itself, not because it grew too long, and nothing limits it.
+
+    "Not allergic to nuts when they are roasted" leaves the allergy as it is.
+    """
+    if span.end - span.begin >= _MOST_WORDS or span.end == span.begin:
+        return span.end - span.begin < _MOST_WORDS
+    after = sentence.text[sentence.words[span.end - 1].end :]
+    return expression("statements", "limited_by").match(after) is None
 
 
 def core(sentence: WordedSentence, span: Span) -> Span:

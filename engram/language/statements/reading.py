@@ -444,7 +444,8 @@ def _is_limited(rest: str, things: Sequence[Thing]) -> bool:
     """Whether it is denied only of some time, place or manner: "I don't use Mongo at home"."""
     at = rest.rfind(things[-1].phrase) if things else -1
     after = rest[at + len(things[-1].phrase) :] if at >= 0 else ""
-    return expression(_STATEMENTS, "limited").match(after) is not None
+    limits = (expression(_STATEMENTS, name) for name in ("limited_to", "limited_by"))
+    return any(limit.match(after) for limit in limits)
 
 
 def _stated(
