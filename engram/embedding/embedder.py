@@ -33,24 +33,28 @@ from engram.errors import (
 )
 from engram.giving_way import computed
 from engram.ports import SparseVector, TextVectors
+from engram.providers import delay_asked_for, is_refusal
 
 # --- what a provider's errors mean for the caller: try again, or change something
-
-# 402 is a spent quota and 422 a request in the wrong form: as lasting as a bad key.
-_LASTING_STATUSES = frozenset({400, 401, 402, 403, 404, 422})
 
 
 def translate(error: Exception, identity: str) -> EngramError:
     """The typed error for what an embedding provider raised. Never quotes the texts."""
-    if isinstance(error, EngramError):
-        return error
     if isinstance(error, UserError):
         return ModelRejected(
             f"The embedding model {identity} is not set up: {error}.",
             hint="Check the key and address of the provider, and ENGRAM_EMBEDDER.",
         )
-    if isinstance(error, ModelHTTPError):
-        return _of_status(error, identity)
+    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    if is_refusal(error):
+        return ModelRejected(
+            f"The embedding model {identity} refused the request"
+            + (f" with status {status}." if status else f" ({type(error).__name__})."),
+            hint="Check the provider's key, the model's name, its limits and the account's quota.",
+            details={"status": status} if status else None,
+        )
+    if status is not None:
+        return _retry(f"The embedding model {identity} answered with status {status}.", error)
     if isinstance(error, TimeoutError):
         return _retry(f"The embedding model {identity} did not answer in time.", error)
     if isinstance(error, ModelAPIError):
@@ -58,23 +62,10 @@ def translate(error: Exception, identity: str) -> EngramError:
     return _retry(f"The embedding model {identity} failed with {type(error).__name__}.", error)
 
 
-def _of_status(error: ModelHTTPError, identity: str) -> EngramError:
-    status = error.status_code
-    if status in _LASTING_STATUSES:
-        return ModelRejected(
-            f"The embedding model {identity} refused the request with status {status}.",
-            hint="Check the provider's key, the model's name and its limits.",
-            details={"status": status},
-        )
-    return _retry(f"The embedding model {identity} answered with status {status}.", error, status)
-
-
-def _retry(message: str, error: Exception, status: int | None = None) -> EmbeddingFailed:
-    details = {"status": status, "retry_after": getattr(error, "retry_after", None)}
+def _retry(message: str, error: Exception) -> EmbeddingFailed:
+    status = {"status": error.status_code} if isinstance(error, ModelHTTPError) else {}
     return EmbeddingFailed(
-        message,
-        hint="Trying again helps.",
-        details={name: value for name, value in details.items() if value is not None},
+        message, hint="Trying again helps.", details={**status, **delay_asked_for(error)}
     )
 
 
@@ -191,6 +182,8 @@ class PydanticEmbedder:
                 result = await self._embedder.embed(texts, input_type=side)
         except Exception as error:
             self._count(ModelSpent(model=self._name, requests=1, failed_requests=1))
+            if isinstance(error, EngramError):
+                raise
             raise translate(error, self.identity) from error
         self._count(_taken(self._name, result))
         vectors = [tuple(vector) for vector in result.embeddings]

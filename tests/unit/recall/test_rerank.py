@@ -4,7 +4,9 @@ import json
 from collections.abc import Sequence
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.reranking import CrossEncoderReranker, ModelReranker, make_reranker
@@ -24,6 +26,7 @@ from tests.support.recall_memories import (
     covers_by_words,
     episode,
 )
+from tests.support.scripted_model import failing
 
 TALK = (
     episode("My sister plays the cello in an orchestra.", 1),
@@ -76,11 +79,22 @@ async def test_the_reranker_decides_the_order(memories: Memories) -> None:
     assert len(reranker.seen) == 3
 
 
-async def test_without_its_word_the_order_stays(memories: Memories) -> None:
+BUSY = failing(ModelHTTPError(429, "m"))
+
+
+@pytest.mark.parametrize(
+    "reranker",
+    [
+        Scripted("", ModelUnavailable("It is down.")),
+        ModelReranker(BUSY),
+        ModelReranker(FallbackModel(BUSY, BUSY)),
+    ],
+    ids=["of one's own", "a model", "several models"],
+)
+async def test_without_its_word_the_order_stays(memories: Memories, reranker: Reranker) -> None:
     """A reranker that fails costs nothing but its help."""
     await memories.keep(*TALK)
-    failing = Scripted("", ModelUnavailable("It is down."))
-    assert await ask(memories, failing) == await ask(memories, None)
+    assert await ask(memories, reranker) == await ask(memories, None)
 
 
 async def test_any_model_can_rerank() -> None:
