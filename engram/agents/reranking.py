@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from pydantic_ai.models import Model
 
 from engram.agents.models import make_agent, make_model, provider_errors
-from engram.errors import EmbeddedPartMissing, InvalidSettings
+from engram.embedding.embedder import of_fastembed
+from engram.errors import EmbeddedPartMissing, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
 
 RERANKING_INSTRUCTIONS = """\
@@ -116,6 +117,7 @@ class CrossEncoderReranker:
         Raises:
             EmbeddedPartMissing: the package is not installed.
             InvalidSettings: fastembed does not know the model.
+            ModelUnavailable: the model cannot be downloaded now.
         """
         return await asyncio.to_thread(self._scores, query, list(texts))
 
@@ -135,10 +137,4 @@ def _load(name: str) -> Any:
             hint="Install engram-memory[fastembed], or set ENGRAM_RERANKER to a language model.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error
-    try:
-        return package.TextCrossEncoder(name)
-    except ValueError as error:
-        raise InvalidSettings(
-            f"The cross-encoder {name!r} is not one that fastembed knows.",
-            hint="TextCrossEncoder.list_supported_models() of fastembed lists them.",
-        ) from error
+    return of_fastembed(package.TextCrossEncoder, name, ModelUnavailable)

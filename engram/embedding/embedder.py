@@ -29,6 +29,7 @@ from engram.errors import (
     EngramError,
     InvalidSettings,
     ModelRejected,
+    ModelUnavailable,
     WrongVectorSize,
 )
 from engram.giving_way import computed
@@ -293,6 +294,7 @@ class FastEmbedModel(EmbeddingModel):
         Raises:
             EmbeddedPartMissing: the package is not installed.
             InvalidSettings: fastembed does not know the model.
+            EmbeddingFailed: the model cannot be downloaded now.
         """
         texts, _ = self.prepare_embed(inputs, settings)
         vectors = await asyncio.to_thread(self._vectors, texts, input_type)
@@ -322,10 +324,33 @@ def _fastembed(model_name: str) -> Any:
             "or to an embedding model of a provider.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error
-    try:
-        return package.TextEmbedding(model_name=model_name)
-    except ValueError as error:
+    return of_fastembed(package.TextEmbedding, model_name, EmbeddingFailed)
+
+
+def of_fastembed(
+    kind: Any, model_name: str, failed: type[EmbeddingFailed | ModelUnavailable]
+) -> Any:
+    """A model of ``fastembed``, loaded; it is downloaded if it never was on this machine.
+
+    Args:
+        kind: The class of fastembed whose models are meant.
+        model_name: As fastembed lists it.
+        failed: What is raised where the model is known and cannot be had now.
+
+    Raises:
+        InvalidSettings: fastembed does not know the model.
+    """
+    # Asked first: fastembed raises ValueError both for names that it does not know, and offline.
+    if model_name.lower() not in {one["model"].lower() for one in kind.list_supported_models()}:
         raise InvalidSettings(
-            f"fastembed does not know the embedding model {model_name!r}.",
-            allowed="a name from fastembed.TextEmbedding.list_supported_models()",
+            f"fastembed does not know the model {model_name!r}.",
+            allowed=f"a name from {kind.__name__}.list_supported_models() of fastembed",
+        )
+    try:
+        return kind(model_name)
+    except ValueError as error:
+        raise failed(
+            f"The model {model_name!r} could not be downloaded by fastembed.",
+            hint="It needs the network once; after that it is kept in fastembed's cache "
+            "(FASTEMBED_CACHE_PATH).",
         ) from error

@@ -1,6 +1,7 @@
 """A second look at the best answers, off by default and never in the way."""
 
 import json
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -17,6 +18,7 @@ from engram.errors import EngramError, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
+from tests.support.offline_fastembed import offline_fastembed
 from tests.support.recall_memories import (
     ADA,
     NOW,
@@ -123,3 +125,17 @@ def test_a_setting_names_the_reranker() -> None:
     assert isinstance(make_reranker("fastembed:some/cross-encoder"), CrossEncoderReranker)
     with pytest.raises(InvalidSettings):
         make_reranker("rules")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("Xenova/ms-marco-MiniLM-L-6-v2", ModelUnavailable), ("no/such", InvalidSettings)],
+)
+async def test_a_cross_encoder_without_a_network_is_no_unknown_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, error: type[EngramError]
+) -> None:
+    """What cannot be downloaded now is worth another try."""
+    module = offline_fastembed("TextCrossEncoder")
+    monkeypatch.setitem(sys.modules, "fastembed.rerank.cross_encoder", module)
+    with pytest.raises(error, match=name):
+        await CrossEncoderReranker(name).rerank("Where is it?", ["a cello", "in the attic"])
