@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -103,13 +103,14 @@ class CrossEncoderReranker:
     """Implements :class:`engram.ports.Reranker` with a cross-encoder of ``fastembed``.
 
     The first question loads the model, and downloads it if it was never loaded on
-    this machine. Everything runs in a thread, one question at a time.
+    this machine. Everything runs in a thread, one question at a time; one that nobody waits
+    for any more when its turn comes is left out.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._model: Any = None
-        self._one_at_a_time = threading.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """See :class:`engram.ports.Reranker`.
@@ -119,13 +120,13 @@ class CrossEncoderReranker:
             InvalidSettings: fastembed does not know the model.
             ModelUnavailable: the model cannot be downloaded now.
         """
-        return await asyncio.to_thread(self._scores, query, list(texts))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._scores, query, list(texts))
 
     def _scores(self, query: str, texts: list[str]) -> list[float]:
-        with self._one_at_a_time:
-            if self._model is None:
-                self._model = _load(self._name)
-            return [float(score) for score in self._model.rerank(query, texts)]
+        if self._model is None:
+            self._model = _load(self._name)
+        return [float(score) for score in self._model.rerank(query, texts)]
 
 
 def _load(name: str) -> Any:
