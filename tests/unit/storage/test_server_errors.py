@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
-from engram.ports import Replacement
+from engram.ports import Replacement, SparseVector
 from engram.settings import Settings
 from engram.storage.payload import TENANT, identity_record, indexed_fields
 from engram.storage.server import ServerRepository, connect_qdrant
@@ -52,6 +52,7 @@ class FakeServer:
         self.made_by_another: dict[str, Any] | None = None
         self.replicas = 1
         self.shown: list[list[str]] = []
+        self.update_status = "completed"
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
@@ -70,7 +71,7 @@ class FakeServer:
                 return _ok(self._describe(name))
             case "PUT", ["index"]:
                 self.indexes[name].add(json.loads(request.content)["field_name"])
-        done = {"operation_id": 1, "status": "completed"}
+        done = {"operation_id": 1, "status": self.update_status}
         results: dict[tuple[str, ...], Any] = {("points", "batch"): [done]}
         if request.method == "POST":
             payloads = self.shown.pop(0) if self.shown and rest == ["points"] else []
@@ -249,6 +250,35 @@ async def test_a_rate_limit_says_how_long_to_wait() -> None:
     with pytest.raises(StorageUnavailable) as refused:
         await open_with(lambda _: answer)
     assert refused.value.details["retry_after"] == 7
+
+
+@pytest.mark.parametrize("told", ["Wed, 21 Oct 2026 07:28:00 GMT", "1.5", "soon"])
+async def test_a_rate_limit_in_another_form_is_worth_another_try(told: str) -> None:
+    """A date, a fraction or words in Retry-After, which the client cannot read: our pauses hold."""
+    answer = httpx.Response(429, headers={"Retry-After": told}, json={"status": {"error": "slow"}})
+    with pytest.raises(StorageUnavailable, match="rate limit") as refused:
+        await open_with(lambda _: answer)
+    assert refused.value.details == {}
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
+async def test_a_write_that_is_not_applied_is_not_done(status: str) -> None:
+    """Accepted for later is not stored, not gone and not reworded; each can be asked for again."""
+    server = FakeServer()
+    repository = await open_with(server)
+    memory = episode(ADA, "turn")
+    words = {memory.id: SparseVector((1,), (1.0,))}
+    server.update_status = status
+    with pytest.raises(StorageUnavailable) as failed:
+        await repository.insert(ADA, [new(memory)])
+    assert failed.value.details == {"status": status}
+    with pytest.raises(StorageUnavailable):
+        await repository.delete(ADA, MemoryType.EPISODIC, [memory.id])
+    with pytest.raises(StorageUnavailable):
+        await repository._reword(MemoryType.EPISODIC, models.Filter(), words)  # noqa: SLF001 - below the port, which rewords only what this server has not
+    server.update_status = "completed"
+    assert await repository.insert(ADA, [new(memory)]) == frozenset()
+    await repository.close()
 
 
 @pytest.mark.parametrize("status", [401, 403])
