@@ -19,7 +19,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
 from engram.ports import SparseVector, Stamp, StoreInfo, TextVectors, unstamped
-from engram.settings import Settings
+from engram.settings import Settings, checked_address, checked_key
 from engram.storage.base import MOST_VALUES, EngineRepository, found_values
 from engram.storage.filters import Range, Translator
 from engram.storage.payload import (
@@ -60,15 +60,22 @@ _TIMED_OUT: Final = 408
 
 
 def connect_qdrant(settings: Settings) -> AsyncQdrantClient:
-    """A client for the server that the settings name. Sends nothing yet."""
+    """A client for the server that the settings name. Sends nothing yet.
+
+    Raises:
+        InvalidSettings: the address or the key has a form that no address or key has.
+    """
+    url = checked_address(settings.qdrant_url, "Qdrant server", "ENGRAM_QDRANT_URL")
     key = settings.qdrant_api_key
     with warnings.catch_warnings():
         # Told by deploy/README.md. As a warning of Python's it would stand, with a line of our
         # code, before each command's answer and between the JSON lines of a log.
         warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
         return AsyncQdrantClient(
-            url=settings.qdrant_url,
-            api_key=key.get_secret_value() if key is not None else None,
+            url=url,
+            api_key=checked_key(key.get_secret_value(), "Qdrant server", "ENGRAM_QDRANT_API_KEY")
+            if key is not None
+            else None,
             timeout=settings.qdrant_timeout,  # type: ignore[arg-type]  # rounded up by the client
             # Its own check runs in a thread and warns; ours is made on opening and raises.
             check_compatibility=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
-from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
+from engram.errors import InvalidSettings, SchemaMismatch, StorageError, StorageUnavailable
 from engram.ports import Replacement, SparseVector
 from engram.settings import Settings
 from engram.storage.payload import TENANT, identity_record, indexed_fields
-from engram.storage.server import ServerRepository, connect_qdrant
+from engram.storage.server import ServerRepository, connect_qdrant, server_errors
 from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 
 ID = episode(ADA, "turn").id
@@ -348,3 +349,49 @@ async def test_a_key_over_plain_http_puts_no_warning_between_the_lines_of_a_log(
     settings = Settings.load(qdrant_url="http://127.0.0.1:1", qdrant_api_key="secret")
     # Warnings are errors in tests.
     await connect_qdrant(settings).close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://host:port", "http://127.0.0.1:99999", "http://[::1", "http://:6333"),
+        *("", "/var/qdrant", ":memory:", "localhost:6333", "grpc://localhost:6334"),
+        *("http://127.0.0.1:6333/a b", "http://127.0.0.1\n.example.org:6333"),
+        "http://reader:secret@qdrant.example.org:6333",
+    ],
+)
+def test_what_is_no_address_is_refused_at_once(url: str) -> None:
+    """Nothing is asked there again and again; the variable is named, the address is not shown."""
+    with pytest.raises(InvalidSettings, match="ENGRAM_QDRANT_URL") as refused:
+        connect_qdrant(Settings.load().model_copy(update={"qdrant_url": url}))
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "sec\nret"])
+def test_a_key_that_no_header_carries_is_refused_at_once(key: str) -> None:
+    """The variable is named, the key is not shown."""
+    settings = Settings.load(qdrant_url="https://qdrant.example.org", qdrant_api_key=key)
+    with pytest.raises(InvalidSettings, match="ENGRAM_QDRANT_API_KEY") as refused:
+        connect_qdrant(settings)
+    assert key not in str(refused.value)
+
+
+async def test_a_key_from_a_file_with_a_line_end_opens_the_server() -> None:
+    """Mounted secrets end with one, and no header can; an address may as well."""
+    heard = asyncio.get_running_loop().create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.set_result(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        settings = Settings.load(
+            qdrant_url=f"http://127.0.0.1:{port}/\n", qdrant_api_key="secret\n"
+        )
+        client = connect_qdrant(settings)
+        with pytest.raises(StorageUnavailable, match="500"), server_errors("asking"):
+            await client.info()
+        await client.close()
+    assert b"api-key: secret\r\n" in await heard
