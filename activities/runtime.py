@@ -167,7 +167,7 @@ def to_application_error(error: EngramError, *, attempt: int = 1) -> Application
             tried three times.
     """
     hopeless = isinstance(error, UnforeseenFailure) and attempt >= _MOST_UNFORESEEN
-    wait = error.retry_after if isinstance(error, ModelUnavailable) else None
+    wait = error.retry_after
     benign = isinstance(error, _OF_THE_ASKER)
     return ApplicationError(
         str(error),

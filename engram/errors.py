@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+LONGEST_DELAY: Final = 3600.0
+"""Seconds. Who asks for more is asked again after it all the same: nobody waits so long."""
 
 
 class EngramError(Exception):
@@ -39,6 +42,15 @@ class EngramError(Exception):
         self.hint = hint
         self.details = dict(details or {})
         super().__init__(str(self))
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that a provider or server asked to wait, an hour at most; None: it did not."""
+        wait = self.details.get("retry_after")
+        # "Now" is no delay: who asks at once again and again is refused again and again.
+        if not isinstance(wait, int | float) or wait <= 0:
+            return None
+        return min(float(wait), LONGEST_DELAY)
 
     def __str__(self) -> str:
         parts = [self.message]
@@ -212,12 +224,6 @@ class ModelUnavailable(EngramError):
 
     code = "model_unavailable"
     retryable = True
-
-    @property
-    def retry_after(self) -> float | None:
-        """Seconds the provider asked to wait, when it said so."""
-        value = self.details.get("retry_after")
-        return float(value) if value is not None else None
 
 
 class ModelAnswerUnusable(EngramError):

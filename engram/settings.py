@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     Field,
@@ -277,6 +278,8 @@ class Settings(BaseSettings):
     none."""
     rerank_candidates: int = Field(default=20, ge=2, le=200)
     """How many answers the reranker is shown."""
+    rerank_timeout: timedelta = timedelta(seconds=10)
+    """How long a recall waits for the reranker; then its answers stay in the order they had."""
     recall_max_limit: int = Field(default=200, ge=1, le=1000)
     """Largest `limit` that recall accepts."""
 
@@ -367,3 +370,56 @@ def wrong_settings(error: ValidationError | SettingsError) -> dict[str, str]:
     quoted = str(error).split('"')
     name = quoted[1] if len(quoted) > 1 else "settings"
     return {name: "is no JSON"}
+
+
+# --- addresses and keys, checked where they are used: arguments name them, too, not settings alone
+
+
+def checked_address(url: str, whose: str, setting: str) -> str:
+    """The address of a server, without a slash at its end.
+
+    Args:
+        url: Is given.
+        whose: The server, in words for the message, which repeats nothing of the address: people
+            paste addresses with keys in them.
+        setting: The variable that names it.
+
+    Raises:
+        InvalidSettings: nothing can be asked at such an address.
+    """
+    url = url.strip()
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    spaced = not url.isprintable() or " " in url
+    if not usable or spaced or parts.query or parts.fragment or parts.username or parts.password:
+        raise InvalidSettings(
+            f"The address of the {whose} is not usable.",
+            allowed="http:// or https://, a host, a port where it is not the usual one, and a path "
+            "where a proxy adds one",
+            hint=f"Check {setting}.",
+        )
+    return url.rstrip("/")
+
+
+def checked_key(key: str, whose: str, setting: str) -> str:
+    """A key as a header carries it, without the line end with which a mounted secret may end.
+
+    Args:
+        key: Is given; never shown.
+        whose: The server that it opens, in words for the message.
+        setting: The variable that names it.
+
+    Raises:
+        InvalidSettings: no header can carry it.
+    """
+    key = key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise InvalidSettings(
+            f"The API key for the {whose} is not usable.",
+            allowed="printable ASCII characters",
+            hint=f"Check {setting}.",
+        )
+    return key

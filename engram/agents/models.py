@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,12 +14,7 @@ from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.exceptions import (
     AgentRunError,
     ContentFilterError,
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelHTTPError,
-    ModelNotFoundError,
-    ModelQuotaExceededError,
-    ModelRequestRejectedError,
+    FallbackExceptionGroup,
     OutputTokenLimitExceeded,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
@@ -26,6 +22,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models.fallback import ResponseRejected
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
@@ -34,6 +31,7 @@ from engram.agents.requests import ExtractionRequest, LinkingRequest, as_prompt
 from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.providers import delay_asked_for, is_of_the_account, is_refusal
 
 # --- language models by name, and what their failures mean to Engram
 
@@ -44,14 +42,11 @@ _OUTPUT_RETRIES: Final = 2
 # hide rate limits from it and outlive the activity's timeout.
 _MODEL_SETTINGS: Final = ModelSettings(max_retries=0)
 
-# A provider that names a longer delay than this is asked again after it all the same:
-# nobody waits for an answer that long.
-LONGEST_DELAY = 3600.0
-"""Seconds."""
-
-_CLIENT_ERRORS = 4  # 400 to 499
-_TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-_ACCOUNT_STATUS = frozenset({401, 402, 403, 404, 405})
+# What a run of an agent raises when it fails; of anything else nobody knows what it means.
+_FAILURES: Final = (
+    *(AgentRunError, FallbackExceptionGroup, UserError),
+    *(TimeoutError, ConnectionError),
+)
 _ACCOUNT_HINT = "Check the API key, the model's name in ENGRAM_MODEL, and the account's quota."
 _REQUEST_HINT = (
     "Nothing was changed. It may be too long for the model (ENGRAM_EXTRACTION_BATCH_BYTES), or "
@@ -90,7 +85,7 @@ def provider_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (AgentRunError, UserError, TimeoutError, ConnectionError) as error:
+    except _FAILURES as error:
         raise as_engram_error(error) from error
 
 
@@ -100,6 +95,8 @@ def as_engram_error(error: Exception) -> EngramError:
     Messages name the kind of failure and never what the provider sent back,
     which may quote the conversation.
     """
+    if isinstance(error, FallbackExceptionGroup):
+        return min(map(as_engram_error, error.exceptions), key=_how_lasting)
     kind = type(error).__name__
     if isinstance(error, ContentFilterError | OutputTokenLimitExceeded):
         # The same request would end the same way; a smaller one may not.
@@ -109,13 +106,13 @@ def as_engram_error(error: Exception) -> EngramError:
             hint="Nothing was changed. Smaller batches (ENGRAM_EXTRACTION_BATCH_TURNS) may help.",
             details={"refused": "request"} | ({"cut_off": True} if too_long else {}),
         )
-    if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded):
+    if isinstance(error, UnexpectedModelBehavior | UsageLimitExceeded | ResponseRejected):
         return ModelAnswerUnusable(
             f"The model's answer could not be used ({'; '.join(_faults(error)) or kind}).",
             hint="Nothing was changed. A model that follows JSON schemas better may help.",
         )
-    if _is_refusal(error):
-        status, of_account = getattr(error, "status_code", None), _is_of_the_account(error)
+    if is_refusal(error):
+        status, of_account = getattr(error, "status_code", None), is_of_the_account(error)
         return ModelRejected(
             f"The model provider refused the request ({kind}"
             + (f", HTTP {status})." if status else ")."),
@@ -124,12 +121,18 @@ def as_engram_error(error: Exception) -> EngramError:
             details={"refused": "account" if of_account else "request"}
             | ({"status": status} if status else {}),
         )
-    # "Now" is no delay: who asks at once again and again is refused again and again.
-    wait = getattr(error, "retry_after", None) or None
     return ModelUnavailable(
-        f"The model cannot answer now ({kind}).",
-        details={"retry_after": min(wait, LONGEST_DELAY)} if wait is not None else None,
+        f"The model cannot answer now ({kind}).", details=delay_asked_for(error)
     )
+
+
+def _how_lasting(error: EngramError) -> tuple[int, float]:
+    """Of several models' failures the least is that of them all: the next time all are asked."""
+    if isinstance(error, ModelUnavailable):
+        return 0, error.retry_after or math.inf
+    if isinstance(error, ModelAnswerUnusable):
+        return 1, 0.0
+    return (3 if error.details["refused"] == "account" else 2), 0.0
 
 
 def _faults(error: Exception) -> list[str]:
@@ -138,26 +141,6 @@ def _faults(error: Exception) -> list[str]:
     listed = cause.errors(include_input=False) if isinstance(cause, ValidationError) else []
     named = (".".join(map(str, fault["loc"])) or "answer" for fault in listed)
     return [f"{name}: {fault['type']}" for name, fault in zip(named, listed[:3], strict=False)]
-
-
-def _is_of_the_account(error: Exception) -> bool:
-    """Whether key, model name, configuration or quota is refused, whatever is asked."""
-    kinds = ModelAuthenticationError | ModelNotFoundError | ModelQuotaExceededError | UserError
-    if isinstance(error, kinds):
-        return True
-    # A moderated turn is refused with 403 as well, by some.
-    said_what = isinstance(error, ModelRequestRejectedError)
-    return not said_what and getattr(error, "status_code", None) in _ACCOUNT_STATUS
-
-
-def _is_refusal(error: Exception) -> bool:
-    if isinstance(error, ModelRequestRejectedError | ModelQuotaExceededError | UserError):
-        return True
-    if isinstance(error, ModelHTTPError):
-        client_error = error.status_code // 100 == _CLIENT_ERRORS
-        return client_error and error.status_code not in _TRANSIENT_STATUS
-    # What no provider class claims (limits of Pydantic AI itself) is worth a retry.
-    return not isinstance(error, ModelAPIError | AgentRunError | TimeoutError | ConnectionError)
 
 
 # --- counting what is asked of a model, where it is asked: answered, refused or cut off

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pydantic import BaseModel, Field
 from pydantic_ai.models import Model
 
 from engram.agents.models import make_agent, make_model, provider_errors
-from engram.errors import EmbeddedPartMissing, InvalidSettings
+from engram.embedding.embedder import of_fastembed
+from engram.errors import EmbeddedPartMissing, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
 
 RERANKING_INSTRUCTIONS = """\
@@ -102,13 +103,14 @@ class CrossEncoderReranker:
     """Implements :class:`engram.ports.Reranker` with a cross-encoder of ``fastembed``.
 
     The first question loads the model, and downloads it if it was never loaded on
-    this machine. Everything runs in a thread, one question at a time.
+    this machine. Everything runs in a thread, one question at a time; one that nobody waits
+    for any more when its turn comes is left out.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._model: Any = None
-        self._one_at_a_time = threading.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """See :class:`engram.ports.Reranker`.
@@ -116,14 +118,15 @@ class CrossEncoderReranker:
         Raises:
             EmbeddedPartMissing: the package is not installed.
             InvalidSettings: fastembed does not know the model.
+            ModelUnavailable: the model cannot be downloaded now.
         """
-        return await asyncio.to_thread(self._scores, query, list(texts))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._scores, query, list(texts))
 
     def _scores(self, query: str, texts: list[str]) -> list[float]:
-        with self._one_at_a_time:
-            if self._model is None:
-                self._model = _load(self._name)
-            return [float(score) for score in self._model.rerank(query, texts)]
+        if self._model is None:
+            self._model = _load(self._name)
+        return [float(score) for score in self._model.rerank(query, texts)]
 
 
 def _load(name: str) -> Any:
@@ -135,10 +138,4 @@ def _load(name: str) -> Any:
             hint="Install engram-memory[fastembed], or set ENGRAM_RERANKER to a language model.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error
-    try:
-        return package.TextCrossEncoder(name)
-    except ValueError as error:
-        raise InvalidSettings(
-            f"The cross-encoder {name!r} is not one that fastembed knows.",
-            hint="TextCrossEncoder.list_supported_models() of fastembed lists them.",
-        ) from error
+    return of_fastembed(package.TextCrossEncoder, name, ModelUnavailable)

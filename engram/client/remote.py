@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from engram.client.http import AttachedEngine, Broken, HttpAnswer
-from engram.errors import InvalidSettings
 from engram.logging import get_logger
+from engram.settings import checked_address, checked_key
 
 _log = get_logger("engram.client")
 
@@ -61,8 +61,7 @@ def remote_engine(url: str, api_key: str) -> AttachedEngine:
     Raises:
         InvalidSettings: the address or the key has a form that no address or key has.
     """
-    if not api_key.isascii() or not api_key.isprintable():
-        raise InvalidSettings("The API key is not usable.", allowed="engram_ and what follows")
+    api_key = checked_key(api_key, "HTTP API", "ENGRAM_API_KEY")
     client = httpx.AsyncClient(
         base_url=_checked(url),
         transport=httpx.AsyncHTTPTransport(verify=True, trust_env=True),
@@ -75,19 +74,8 @@ def remote_engine(url: str, api_key: str) -> AttachedEngine:
 
 
 def _checked(url: str) -> str:
-    """The address without a slash at its end."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or parts.username or parts.password:
-        # Not repeated: people paste addresses with keys in them.
-        raise InvalidSettings(
-            "The address of the HTTP API is not usable.",
-            allowed="http:// or https://, a host, a port where it is not the usual one, and a path "
-            "where a proxy adds one",
-        )
+    address = checked_address(url, "HTTP API", "ENGRAM_URL")
+    parts = urlsplit(address)
     if parts.scheme == "http" and parts.hostname not in _THIS_MACHINE:
         _log.warning("the API key travels unencrypted; use https", host=parts.hostname)
-    return url.rstrip("/")
+    return address

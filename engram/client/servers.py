@@ -20,6 +20,7 @@ async def open_server_repository(settings: Settings, embedder: Embedder) -> Main
     """The store on the Qdrant server that the settings name; it stamps what it writes.
 
     Raises:
+        InvalidSettings: the address or the key of the server is none.
         StorageUnavailable: the server cannot be reached.
         SchemaMismatch: another schema version or another embedder wrote it.
     """
@@ -49,7 +50,8 @@ async def connected_engine(
         TemporalUnavailable: Temporal cannot be reached.
         StorageUnavailable: Qdrant cannot be reached.
         SchemaMismatch: the store belongs to another schema version or embedder.
-        InvalidSettings: an audit trail is wanted, and there are no keys for it.
+        InvalidSettings: an audit trail is wanted, and there are no keys for it; or the address or
+            the key of a server is none.
         AuditUnwritable: its folder cannot be used.
     """
     vectors, keys = make_embedder(embedder or settings.embedder), key_store(settings)

@@ -29,28 +29,33 @@ from engram.errors import (
     EngramError,
     InvalidSettings,
     ModelRejected,
+    ModelUnavailable,
     WrongVectorSize,
 )
 from engram.giving_way import computed
 from engram.ports import SparseVector, TextVectors
+from engram.providers import delay_asked_for, is_refusal
 
 # --- what a provider's errors mean for the caller: try again, or change something
-
-# 402 is a spent quota and 422 a request in the wrong form: as lasting as a bad key.
-_LASTING_STATUSES = frozenset({400, 401, 402, 403, 404, 422})
 
 
 def translate(error: Exception, identity: str) -> EngramError:
     """The typed error for what an embedding provider raised. Never quotes the texts."""
-    if isinstance(error, EngramError):
-        return error
     if isinstance(error, UserError):
         return ModelRejected(
             f"The embedding model {identity} is not set up: {error}.",
             hint="Check the key and address of the provider, and ENGRAM_EMBEDDER.",
         )
-    if isinstance(error, ModelHTTPError):
-        return _of_status(error, identity)
+    status = error.status_code if isinstance(error, ModelHTTPError) else None
+    if is_refusal(error):
+        return ModelRejected(
+            f"The embedding model {identity} refused the request"
+            + (f" with status {status}." if status else f" ({type(error).__name__})."),
+            hint="Check the provider's key, the model's name, its limits and the account's quota.",
+            details={"status": status} if status else None,
+        )
+    if status is not None:
+        return _retry(f"The embedding model {identity} answered with status {status}.", error)
     if isinstance(error, TimeoutError):
         return _retry(f"The embedding model {identity} did not answer in time.", error)
     if isinstance(error, ModelAPIError):
@@ -58,23 +63,10 @@ def translate(error: Exception, identity: str) -> EngramError:
     return _retry(f"The embedding model {identity} failed with {type(error).__name__}.", error)
 
 
-def _of_status(error: ModelHTTPError, identity: str) -> EngramError:
-    status = error.status_code
-    if status in _LASTING_STATUSES:
-        return ModelRejected(
-            f"The embedding model {identity} refused the request with status {status}.",
-            hint="Check the provider's key, the model's name and its limits.",
-            details={"status": status},
-        )
-    return _retry(f"The embedding model {identity} answered with status {status}.", error, status)
-
-
-def _retry(message: str, error: Exception, status: int | None = None) -> EmbeddingFailed:
-    details = {"status": status, "retry_after": getattr(error, "retry_after", None)}
+def _retry(message: str, error: Exception) -> EmbeddingFailed:
+    status = {"status": error.status_code} if isinstance(error, ModelHTTPError) else {}
     return EmbeddingFailed(
-        message,
-        hint="Trying again helps.",
-        details={name: value for name, value in details.items() if value is not None},
+        message, hint="Trying again helps.", details={**status, **delay_asked_for(error)}
     )
 
 
@@ -191,6 +183,8 @@ class PydanticEmbedder:
                 result = await self._embedder.embed(texts, input_type=side)
         except Exception as error:
             self._count(ModelSpent(model=self._name, requests=1, failed_requests=1))
+            if isinstance(error, EngramError):
+                raise
             raise translate(error, self.identity) from error
         self._count(_taken(self._name, result))
         vectors = [tuple(vector) for vector in result.embeddings]
@@ -300,6 +294,7 @@ class FastEmbedModel(EmbeddingModel):
         Raises:
             EmbeddedPartMissing: the package is not installed.
             InvalidSettings: fastembed does not know the model.
+            EmbeddingFailed: the model cannot be downloaded now.
         """
         texts, _ = self.prepare_embed(inputs, settings)
         vectors = await asyncio.to_thread(self._vectors, texts, input_type)
@@ -329,10 +324,33 @@ def _fastembed(model_name: str) -> Any:
             "or to an embedding model of a provider.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error
-    try:
-        return package.TextEmbedding(model_name=model_name)
-    except ValueError as error:
+    return of_fastembed(package.TextEmbedding, model_name, EmbeddingFailed)
+
+
+def of_fastembed(
+    kind: Any, model_name: str, failed: type[EmbeddingFailed | ModelUnavailable]
+) -> Any:
+    """A model of ``fastembed``, loaded; it is downloaded if it never was on this machine.
+
+    Args:
+        kind: The class of fastembed whose models are meant.
+        model_name: As fastembed lists it.
+        failed: What is raised where the model is known and cannot be had now.
+
+    Raises:
+        InvalidSettings: fastembed does not know the model.
+    """
+    # Asked first: fastembed raises ValueError both for names that it does not know, and offline.
+    if model_name.lower() not in {one["model"].lower() for one in kind.list_supported_models()}:
         raise InvalidSettings(
-            f"fastembed does not know the embedding model {model_name!r}.",
-            allowed="a name from fastembed.TextEmbedding.list_supported_models()",
+            f"fastembed does not know the model {model_name!r}.",
+            allowed=f"a name from {kind.__name__}.list_supported_models() of fastembed",
+        )
+    try:
+        return kind(model_name)
+    except ValueError as error:
+        raise failed(
+            f"The model {model_name!r} could not be downloaded by fastembed.",
+            hint="It needs the network once; after that it is kept in fastembed's cache "
+            "(FASTEMBED_CACHE_PATH).",
         ) from error

@@ -124,7 +124,8 @@ class Recaller:
             shown = max(shown, self._settings.rerank_candidates)
         chosen = await self._choose(replace_limit(question, shown), now)
         if self._reranker is not None:
-            chosen = await reranked(self._reranker, request.query, chosen)
+            limit = self._settings.rerank_timeout
+            chosen = await reranked(self._reranker, request.query, chosen, limit)
         least = request.min_score or 0.0
         passing = [one for one in chosen[: request.limit] if one.score >= least]
         return await self._present(question, passing)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 import structlog
@@ -761,17 +762,23 @@ def _outline(content: str) -> str:
 _log = structlog.get_logger("engram.recall")
 
 
-async def reranked(reranker: Reranker, query: str, found: Sequence[Ranked]) -> list[Ranked]:
+async def reranked(
+    reranker: Reranker, query: str, found: Sequence[Ranked], limit: timedelta
+) -> list[Ranked]:
     """The answers in the reranker's order, each with the score of its new place.
 
     Scores of models have any scale, so only their order is taken: the best answer
-    gets the best score there was, and so on. Recall never fails for the reranker:
-    without its word the order stays.
+    gets the best score there was, and so on. Recall never fails for the reranker, nor waits
+    for it longer than ``limit``: without its word the order stays.
     """
     if len(found) < 2:  # noqa: PLR2004 - one answer has one order
         return list(found)
     try:
-        said = await reranker.rerank(query, [one.memory.indexed_text for one in found])
+        async with asyncio.timeout(limit.total_seconds()):
+            said = await reranker.rerank(query, [one.memory.indexed_text for one in found])
+    except TimeoutError:
+        _log.warning("the reranker failed; the order stays", reason="no answer in time")
+        return list(found)
     except EngramError as error:
         _log.warning("the reranker failed; the order stays", reason=error.code)
         return list(found)

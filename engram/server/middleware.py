@@ -314,8 +314,8 @@ def problem(error: EngramError, status: int | None = None) -> Response:
 def _headers(error: EngramError) -> dict[str, str]:
     if isinstance(error, KeyRefused):
         return {"WWW-Authenticate": "Bearer"}
-    wait = error.details.get("retry_after")
-    return {"Retry-After": str(math.ceil(wait))} if isinstance(wait, int | float) else {}
+    wait = error.retry_after
+    return {"Retry-After": str(math.ceil(wait))} if wait is not None else {}
 
 
 async def on_engram_error(_: Request, error: Exception) -> Response:

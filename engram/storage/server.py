@@ -13,13 +13,13 @@ from typing import Any, Final, Literal
 
 import httpx
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
 from engram.ports import SparseVector, Stamp, StoreInfo, TextVectors, unstamped
-from engram.settings import Settings
+from engram.settings import Settings, checked_address, checked_key
 from engram.storage.base import MOST_VALUES, EngineRepository, found_values
 from engram.storage.filters import Range, Translator
 from engram.storage.payload import (
@@ -60,15 +60,22 @@ _TIMED_OUT: Final = 408
 
 
 def connect_qdrant(settings: Settings) -> AsyncQdrantClient:
-    """A client for the server that the settings name. Sends nothing yet."""
+    """A client for the server that the settings name. Sends nothing yet.
+
+    Raises:
+        InvalidSettings: the address or the key has a form that no address or key has.
+    """
+    url = checked_address(settings.qdrant_url, "Qdrant server", "ENGRAM_QDRANT_URL")
     key = settings.qdrant_api_key
     with warnings.catch_warnings():
         # Told by deploy/README.md. As a warning of Python's it would stand, with a line of our
         # code, before each command's answer and between the JSON lines of a log.
         warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
         return AsyncQdrantClient(
-            url=settings.qdrant_url,
-            api_key=key.get_secret_value() if key is not None else None,
+            url=url,
+            api_key=checked_key(key.get_secret_value(), "Qdrant server", "ENGRAM_QDRANT_API_KEY")
+            if key is not None
+            else None,
             timeout=settings.qdrant_timeout,  # type: ignore[arg-type]  # rounded up by the client
             # Its own check runs in a thread and warns; ours is made on opening and raises.
             check_compatibility=False,
@@ -90,10 +97,13 @@ def server_errors(doing: str) -> Iterator[None]:
         yield
     except ResponseHandlingException as error:
         raise _unanswered(doing, error) from error
-    except ResourceExhaustedResponse as error:
+    except QdrantException as error:
+        # With a delay of whole seconds it is a ResourceExhaustedResponse. A date or a fraction
+        # the client cannot read, and says so with this.
+        wait = getattr(error, "retry_after_s", None)
         raise StorageUnavailable(
             f"The Qdrant server is over its rate limit while {doing}.",
-            details={"retry_after": error.retry_after_s},
+            details={"retry_after": wait} if wait is not None else None,
         ) from error
     except UnexpectedResponse as error:
         raise _refused(doing, error.status_code) from error
@@ -369,6 +379,16 @@ _LOOK_AGAIN: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 _NUMBER_BYTES: Final = 24
 
 
+def _check_applied(done: models.UpdateResult, doing: str) -> None:
+    """Refuse what is accepted and not applied, where nothing reads back what it came to."""
+    if done.status != models.UpdateStatus.COMPLETED:
+        raise StorageUnavailable(
+            f"The Qdrant server accepted what it was asked, and did not finish {doing}.",
+            hint="The same call can be made again.",
+            details={"status": str(done.status)},
+        )
+
+
 def _size(payload: Payload) -> int:
     """Bytes of a payload in a request, or more."""
     return len(json.dumps(payload))
@@ -505,13 +525,14 @@ class ServerRepository(EngineRepository[models.Filter]):
         ]
         for part in portions(prepared, map(_size_with_vectors, points), _MOST_BYTES):
             with server_errors("inserting"):
-                await self._client.upsert(
+                done = await self._client.upsert(
                     self._names[memory_type],
                     part,
                     wait=True,
                     ordering=_ORDERING,
                     update_mode=models.UpdateMode.INSERT_ONLY,
                 )
+            _check_applied(done, "inserting")
 
     async def _overwrite(
         self, memory_type: MemoryType, changes: list[Overwrite[models.Filter]]
@@ -539,7 +560,7 @@ class ServerRepository(EngineRepository[models.Filter]):
         ]
         with server_errors("replacing words"):
             try:
-                await self._client.update_vectors(
+                done = await self._client.update_vectors(
                     self._names[memory_type],
                     points,
                     wait=True,
@@ -552,6 +573,8 @@ class ServerRepository(EngineRepository[models.Filter]):
                     raise
                 if len(await self._read(memory_type, list(words))) == len(words):
                     raise
+                return
+        _check_applied(done, "replacing words")
 
     async def _by_id(
         self,
@@ -675,12 +698,13 @@ class ServerRepository(EngineRepository[models.Filter]):
 
     async def _delete(self, memory_type: MemoryType, where: models.Filter) -> None:
         with server_errors("deleting"):
-            await self._client.delete(
+            done = await self._client.delete(
                 self._names[memory_type],
                 models.FilterSelector(filter=where),
                 wait=True,
                 ordering=_ORDERING,
             )
+        _check_applied(done, "deleting")
 
 
 def _sparse(vector: SparseVector) -> models.SparseVector:

@@ -29,7 +29,7 @@ from engram.errors import (
     TemporalUnavailable,
 )
 from engram.ports import KeyStore
-from engram.settings import Settings
+from engram.settings import Settings, checked_key
 from engram.system import new_secret
 from engram.temporal.encryption import EncryptionCodec, data_converter
 from engram.temporal.keys import FolderKeyStore
@@ -104,15 +104,14 @@ async def connect_temporal(settings: Settings, keys: KeyStore | None = None) -> 
         EncryptionKeysUnusable: the settings name keys that are not there.
         TemporalNotSetUp: the namespace does not exist.
         TemporalUnavailable: nothing that speaks Temporal answers at the address.
-        InvalidSettings: certificate settings that do not fit together.
+        InvalidSettings: certificate settings that do not fit together, or a key that is none.
     """
-    key = settings.temporal_api_key
     try:
         client = await connect_client(
             settings.temporal_address,
             settings.temporal_namespace,
             keys or key_store(settings),
-            api_key=key.get_secret_value() if key is not None else None,
+            api_key=_key(settings),
             tls=_tls(settings),
         )
         await client.workflow_service.describe_namespace(
@@ -130,6 +129,13 @@ async def connect_temporal(settings: Settings, keys: KeyStore | None = None) -> 
             ),
         ) from error
     return client
+
+
+def _key(settings: Settings) -> str | None:
+    given = settings.temporal_api_key
+    if given is None:
+        return None
+    return checked_key(given.get_secret_value(), "Temporal server", "ENGRAM_TEMPORAL_API_KEY")
 
 
 def _tls(settings: Settings) -> bool | TLSConfig:

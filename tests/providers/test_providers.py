@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 
 import engram
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
-from engram.agents.models import LONGEST_DELAY, make_model
+from engram.agents.models import make_model
 from engram.agents.requests import ExtractionRequest, read_prompt
 from engram.contracts import names
 from engram.contracts.consolidation import ConsolidationReport
@@ -153,7 +153,6 @@ REFUSAL = Reply(refusal="I cannot help with that.")
         (failing(404), ModelRejected, {"refused": "account", "status": 404}),
         (failing(429, retry_after="7"), ModelUnavailable, {"retry_after": 7.0}),
         (failing(429, retry_after_ms="1500"), ModelUnavailable, {"retry_after": 1.5}),
-        (failing(429, retry_after="999999"), ModelUnavailable, {"retry_after": LONGEST_DELAY}),
         (failing(500), ModelUnavailable, {}),
         (failing(503), ModelUnavailable, {}),
     ],

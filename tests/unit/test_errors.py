@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
@@ -14,7 +15,9 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from engram.activities.runtime import TypedErrorInterceptor, to_application_error
 from engram.errors import (
+    LONGEST_DELAY,
     ConflictingMessage,
+    EmbeddingFailed,
     EngramError,
     InvalidTurn,
     ModelUnavailable,
@@ -76,11 +79,17 @@ def test_temporal_retries_what_a_retry_helps(error: EngramError, retries: bool) 
     assert failure.type == error.code
 
 
-def test_a_provider_that_asks_for_patience_gets_it() -> None:
-    """Retry-after becomes the delay of Temporal's next attempt."""
-    failure = to_application_error(ModelUnavailable("busy", details={"retry_after": 7}))
-    assert failure.next_retry_delay is not None
-    assert failure.next_retry_delay.total_seconds() == 7
+@pytest.mark.parametrize("kind", [ModelUnavailable, EmbeddingFailed, StorageUnavailable])
+def test_who_asks_for_patience_gets_it(kind: type[EngramError]) -> None:
+    """Retry-after of a model, an embedder and a store delays Temporal's next attempt."""
+    failure = to_application_error(kind("busy", details={"retry_after": 7}))
+    assert failure.next_retry_delay == timedelta(seconds=7)
+
+
+@pytest.mark.parametrize(("told", "waits"), [(0, None), (1.5, 1.5), (999_999, LONGEST_DELAY)])
+def test_patience_has_bounds(told: float, waits: float | None) -> None:
+    """A delay of nothing is none: our own pauses hold. Nobody waits longer than an hour."""
+    assert ModelUnavailable("busy", details={"retry_after": told}).retry_after == waits
 
 
 class _Refused(ActivityInboundInterceptor):

@@ -21,6 +21,7 @@ ALONE_FOR_A_REASON = {
     "engram.activities.lifecycle": "each kind of activity has its module, as each workflow has",
     "engram.activities.reviews": "each kind of activity has its module, as each workflow has",
     "engram.activities.session": "each kind of activity has its module, as each workflow has",
+    "engram.client.remote": "loads a client for the network, which who asks servers needs not",
     "engram.language.misunderstood": "loads all rules of statements, which most turns need not",
     "engram.operations.catalogue": "names all operations, so that a new one is added in one place",
     "engram.operations.nexus": "what callers in other namespaces import, without our workflows",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
@@ -139,29 +139,35 @@ async def schedules(around: CheckContext) -> CheckResult:
 
 async def qdrant(around: CheckContext) -> CheckResult:
     """A Qdrant server answers, and is new enough."""
-    client = connect_qdrant(around.settings)
     try:
-        with server_errors("asking for its version"):
-            version = (await client.info()).version
+        async with _qdrant_client(around) as client:
+            with server_errors("asking for its version"):
+                version = (await client.info()).version
         check_server_version(version)
     except EngramError as error:
         return failed("qdrant", error.message, error.hint or "check ENGRAM_QDRANT_URL")
-    finally:
-        await client.close()
     return ok("qdrant", f"{version} at {around.settings.qdrant_url}")
 
 
 async def collections(around: CheckContext) -> CheckResult:
     """The collections are all there or none is, of this schema and embedder, with all indexes."""
-    client = connect_qdrant(around.settings)
+    names = collection_names(around.settings.collection_prefix)
     try:
-        with server_errors("looking at the collections"):
-            found = await _looked_at(client, collection_names(around.settings.collection_prefix))
+        async with _qdrant_client(around) as client:
+            with server_errors("looking at the collections"):
+                found = await _looked_at(client, names)
         return judge(found, make_embedder(around.settings.embedder).identity)
     except StorageUnavailable:
         return warning("collections", "not looked at", "mend qdrant first")
     except EngramError as error:
         return failed("collections", error.message, error.hint or "mend qdrant first")
+
+
+@asynccontextmanager
+async def _qdrant_client(around: CheckContext) -> AsyncIterator[AsyncQdrantClient]:
+    client = connect_qdrant(around.settings)
+    try:
+        yield client
     finally:
         await client.close()
 

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
 )
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.asking import Rules, thinker
@@ -220,6 +221,55 @@ def test_a_rate_limit_without_a_delay_is_not_tried_again_at_once() -> None:
     error = as_engram_error(limited)
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after is None
+
+
+def busy(seconds: int) -> ModelHTTPError:
+    """A rate limit with a delay."""
+    return ModelHTTPError(429, "m", headers={"retry-after": str(seconds)})
+
+
+@pytest.mark.parametrize(
+    ("failures", "error", "details"),
+    [
+        ((busy(7), busy(3), ModelHTTPError(401, "m")), ModelUnavailable, {"retry_after": 3.0}),
+        ((ModelHTTPError(503, "m"), busy(3)), ModelUnavailable, {"retry_after": 3.0}),
+        (
+            (ModelHTTPError(401, "m"), ModelHTTPError(413, "m"), ModelHTTPError(400, "m")),
+            ModelRejected,
+            {"refused": "request", "status": 413},
+        ),
+        (
+            (ModelHTTPError(401, "m"), ModelHTTPError(404, "m")),
+            ModelRejected,
+            {"refused": "account", "status": 401},
+        ),
+    ],
+    ids=["busy", "down or busy", "too long for one", "no key for any"],
+)
+async def test_models_that_stand_in_for_each_other_fail_as_the_one_that_may_answer_first(
+    failures: tuple[ModelHTTPError, ...],
+    error: type[ModelUnavailable | ModelRejected],
+    details: dict[str, object],
+) -> None:
+    """With one of them free again all is well; the account is at fault where it is for all."""
+    model = FallbackModel(*map(failing, failures))
+    with pytest.raises(error) as failed:
+        await ExtractionAgent(model).extract([said(1)])
+    assert failed.value.details == details
+
+
+async def test_an_answer_that_a_fallback_does_not_take_is_unusable() -> None:
+    """Another try, or less at once, may give one that it takes; another key would not."""
+    model, _ = scripted({"reasoning": "", "statements": []})
+
+    def never(_: ModelResponse) -> bool:
+        return True
+
+    refusing = failing(ModelHTTPError(401, "m"))
+    with pytest.raises(ModelAnswerUnusable):
+        await ExtractionAgent(
+            FallbackModel(model, refusing, fallback_on=[never, ModelHTTPError])
+        ).extract([said(1)])
 
 
 @pytest.mark.parametrize(

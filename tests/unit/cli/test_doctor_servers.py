@@ -157,7 +157,7 @@ async def test_workers(tmp_path: Path, temporal_client: Client) -> None:
 
 
 async def test_qdrant(tmp_path: Path) -> None:
-    """A new server is well; an old one is refused; of one that is away nothing more is asked."""
+    """A new server is well; an old one is refused; one that is away, or none, is told of."""
     with qdrant_that_says({"title": "qdrant", "version": "1.19.2"}) as url:
         says(await servers.qdrant(around(tmp_path, {"ENGRAM_QDRANT_URL": url})), State.OK, "1.19.2")
     with qdrant_that_says({"title": "qdrant", "version": "1.10.0"}) as url:
@@ -167,6 +167,10 @@ async def test_qdrant(tmp_path: Path) -> None:
     says(await servers.qdrant(away), State.FAILED, "ENGRAM_QDRANT_URL")
     says(await servers.collections(away), State.WARNING, "mend qdrant first")
     says(await servers.clock(away), State.WARNING, "mend qdrant first")
+    none = around(tmp_path, {"ENGRAM_QDRANT_URL": "http://qdrant:port"})
+    says(await servers.qdrant(none), State.FAILED, "address", "ENGRAM_QDRANT_URL")
+    says(await servers.collections(none), State.FAILED, "ENGRAM_QDRANT_URL")
+    says(await servers.clock(none), State.WARNING, "mend qdrant first")
 
 
 async def test_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,12 @@ from engram.embedding.choice import make_embedder
 from engram.errors import (
     EmbeddedPartMissing,
     EmbeddingFailed,
+    EngramError,
     InvalidSettings,
     ModelRejected,
     WrongVectorSize,
 )
+from tests.support.offline_fastembed import offline_fastembed
 
 
 class ScriptedModel(EmbeddingModel):
@@ -158,8 +160,27 @@ async def test_fastembed_without_its_package_says_what_to_install(
     monkeypatch.setitem(sys.modules, "fastembed", None)
     embedder = make_embedder("fastembed:BAAI/bge-small-en-v1.5")
     assert embedder.identity.startswith("fastembed:BAAI/bge-small-en-v1.5")
-    with pytest.raises(EmbeddedPartMissing, match=r"engram-memory\[fastembed\]"):
+    with pytest.raises(EmbeddedPartMissing, match=r"engram-memory\[fastembed\]") as missing:
         await embedder.embed_query("hello")
+    assert isinstance(missing.value.__cause__, ImportError)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("BAAI/bge-small-en-v1.5", EmbeddingFailed, "downloaded"),
+        ("no/such", InvalidSettings, "know"),
+    ],
+)
+async def test_fastembed_without_a_network_is_no_unknown_model(
+    monkeypatch: pytest.MonkeyPatch, name: str, error: type[EngramError], words: str
+) -> None:
+    """Its package raises the same for both; only the first is worth another try."""
+    monkeypatch.setitem(sys.modules, "fastembed", offline_fastembed("TextEmbedding"))
+    with pytest.raises(error, match=words) as caught:
+        await make_embedder(f"fastembed:{name}").embed_query("hello")
+    assert caught.value.retryable is (error is EmbeddingFailed)
+    assert name in str(caught.value)
 
 
 @pytest.mark.parametrize("spec", ["nonsense", "nobody:model", "fastembed:"])

@@ -22,13 +22,14 @@ pytestmark = pytest.mark.usefixtures("provider_clients_go")
 
 
 class Provider(ThreadingHTTPServer):
-    """Answers with the status it is told to, and with vectors of size 4."""
+    """Answers with the status and error code it is told to, and with vectors of size 4."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status = 200
+        self.code: str | None = None
         self.asked: list[dict[str, Any]] = []
 
     @property
@@ -44,7 +45,9 @@ class _Handler(BaseHTTPRequestHandler):
         """One request for embeddings."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append({"path": self.path, **body})
-        answer: dict[str, Any] = {"error": {"message": "no", "type": "test"}}
+        answer: dict[str, Any] = {
+            "error": {"message": "no", "type": "test", "code": self.server.code}
+        }
         if self.server.status == 200:
             answer = {
                 "object": "list",
@@ -121,7 +124,7 @@ async def test_what_a_provider_embeds_is_counted(provider: Provider) -> None:
     assert meter.answering is None
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 422])
 async def test_refusals_do_not_retry(provider: Provider, status: int) -> None:
     """A bad key, name or request is a lasting error and tells nothing of the text."""
     provider.status = status
@@ -130,6 +133,13 @@ async def test_refusals_do_not_retry(provider: Provider, status: int) -> None:
     assert not caught.value.retryable
     assert caught.value.details["status"] == status
     assert "secret" not in str(caught.value)
+
+
+async def test_a_quota_that_is_used_up_is_no_rate_limit(provider: Provider) -> None:
+    """Both come with 429; what the provider says of it tells that waiting does not help."""
+    provider.status, provider.code = 429, "insufficient_quota"
+    with pytest.raises(ModelRejected, match=r"429.*quota"):
+        await embedder_for(provider).embed_query("hello")
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

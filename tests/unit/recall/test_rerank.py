@@ -1,10 +1,17 @@
 """A second look at the best answers, off by default and never in the way."""
 
+import asyncio
 import json
+import sys
+import threading
 from collections.abc import Sequence
+from datetime import timedelta
+from types import ModuleType
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engram.agents.reranking import CrossEncoderReranker, ModelReranker, make_reranker
@@ -15,6 +22,8 @@ from engram.errors import EngramError, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
+from engram.settings import Settings
+from tests.support.offline_fastembed import offline_fastembed
 from tests.support.recall_memories import (
     ADA,
     NOW,
@@ -24,6 +33,7 @@ from tests.support.recall_memories import (
     covers_by_words,
     episode,
 )
+from tests.support.scripted_model import failing
 
 TALK = (
     episode("My sister plays the cello in an orchestra.", 1),
@@ -47,17 +57,38 @@ class Scripted:
         return [float(self.word in text) for text in texts]
 
 
-async def ask(memories: Memories, reranker: Reranker | None, limit: int = 3) -> list[str]:
+class Silent:
+    """Never answers; notes whether somebody waits for it."""
+
+    def __init__(self) -> None:
+        self.asked, self.left = 0, 0
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """See the port."""
+        self.asked += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.left += 1
+        raise AssertionError
+
+
+async def ask(
+    memories: Memories,
+    reranker: Reranker | None,
+    limit: int = 3,
+    settings: Settings = SETTINGS,
+) -> list[str]:
     """The answers about a cello, in order."""
     recaller = Recaller(
         memories.repository,
         memories.embedder,
         ConfidenceWeights(),
-        SETTINGS,
+        settings,
         covers_by_words,
         reranker,
     )
-    request = RecallRequest.of("cello", settings=SETTINGS, limit=limit, explain=True)
+    request = RecallRequest.of("cello", settings=settings, limit=limit, explain=True)
     hits = await recaller.recall(Scope.of(ADA.namespace, ADA.user_id), request, NOW)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     for hit in hits:
@@ -76,11 +107,31 @@ async def test_the_reranker_decides_the_order(memories: Memories) -> None:
     assert len(reranker.seen) == 3
 
 
-async def test_without_its_word_the_order_stays(memories: Memories) -> None:
+BUSY = failing(ModelHTTPError(429, "m"))
+
+
+@pytest.mark.parametrize(
+    "reranker",
+    [
+        Scripted("", ModelUnavailable("It is down.")),
+        ModelReranker(BUSY),
+        ModelReranker(FallbackModel(BUSY, BUSY)),
+    ],
+    ids=["of one's own", "a model", "several models"],
+)
+async def test_without_its_word_the_order_stays(memories: Memories, reranker: Reranker) -> None:
     """A reranker that fails costs nothing but its help."""
     await memories.keep(*TALK)
-    failing = Scripted("", ModelUnavailable("It is down."))
-    assert await ask(memories, failing) == await ask(memories, None)
+    assert await ask(memories, reranker) == await ask(memories, None)
+
+
+async def test_recall_does_not_wait_for_a_reranker_for_ever(memories: Memories) -> None:
+    """One that does not answer in time is left alone, and the order stays."""
+    await memories.keep(*TALK)
+    silent = Silent()
+    hurried = SETTINGS.model_copy(update={"rerank_timeout": timedelta(milliseconds=1)})
+    assert await ask(memories, silent, settings=hurried) == await ask(memories, None)
+    assert (silent.asked, silent.left) == (1, 1)
 
 
 async def test_any_model_can_rerank() -> None:
@@ -109,3 +160,54 @@ def test_a_setting_names_the_reranker() -> None:
     assert isinstance(make_reranker("fastembed:some/cross-encoder"), CrossEncoderReranker)
     with pytest.raises(InvalidSettings):
         make_reranker("rules")
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("Xenova/ms-marco-MiniLM-L-6-v2", ModelUnavailable), ("no/such", InvalidSettings)],
+)
+async def test_a_cross_encoder_without_a_network_is_no_unknown_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, error: type[EngramError]
+) -> None:
+    """What cannot be downloaded now is worth another try."""
+    module = offline_fastembed("TextCrossEncoder")
+    monkeypatch.setitem(sys.modules, "fastembed.rerank.cross_encoder", module)
+    with pytest.raises(error, match=name):
+        await CrossEncoderReranker(name).rerank("Where is it?", ["a cello", "in the attic"])
+
+
+async def test_a_slow_cross_encoder_answers_only_questions_that_somebody_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where more is asked than it can answer, it does not fall behind further and further."""
+    begun, go_on = threading.Event(), threading.Event()
+    answered: list[str] = []
+
+    class Slow:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @classmethod
+        def list_supported_models(cls) -> list[dict[str, str]]:
+            return [{"model": "slow"}]
+
+        def rerank(self, query: str, texts: list[str]) -> list[float]:
+            begun.set()
+            assert go_on.wait(30)
+            answered.append(query)
+            return [0.0] * len(texts)
+
+    module = ModuleType("fastembed")
+    monkeypatch.setattr(module, "TextCrossEncoder", Slow, raising=False)
+    monkeypatch.setitem(sys.modules, "fastembed.rerank.cross_encoder", module)
+    reranker = CrossEncoderReranker("slow")
+    first, left, last = (
+        asyncio.create_task(reranker.rerank(query, ["a cello"]))
+        for query in ("first", "left alone", "last")
+    )
+    await asyncio.to_thread(begun.wait, 30)
+    left.cancel()
+    await asyncio.gather(left, return_exceptions=True)
+    go_on.set()
+    assert list(await first) == list(await last) == [0.0]
+    assert answered == ["first", "last"]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from qdrant_client import AsyncQdrantClient
+from qdrant_client import AsyncQdrantClient, models
 
 from engram.domain.memories import STORED_TYPES, MemoryType, next_revision
-from engram.errors import SchemaMismatch, StorageError, StorageUnavailable
-from engram.ports import Replacement
+from engram.errors import InvalidSettings, SchemaMismatch, StorageError, StorageUnavailable
+from engram.ports import Replacement, SparseVector
 from engram.settings import Settings
 from engram.storage.payload import TENANT, identity_record, indexed_fields
-from engram.storage.server import ServerRepository, connect_qdrant
+from engram.storage.server import ServerRepository, connect_qdrant, server_errors
 from tests.support.engines import ADA, DIMENSIONS, EMBEDDER, episode, new
 
 ID = episode(ADA, "turn").id
@@ -52,6 +53,7 @@ class FakeServer:
         self.made_by_another: dict[str, Any] | None = None
         self.replicas = 1
         self.shown: list[list[str]] = []
+        self.update_status = "completed"
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
@@ -70,7 +72,7 @@ class FakeServer:
                 return _ok(self._describe(name))
             case "PUT", ["index"]:
                 self.indexes[name].add(json.loads(request.content)["field_name"])
-        done = {"operation_id": 1, "status": "completed"}
+        done = {"operation_id": 1, "status": self.update_status}
         results: dict[tuple[str, ...], Any] = {("points", "batch"): [done]}
         if request.method == "POST":
             payloads = self.shown.pop(0) if self.shown and rest == ["points"] else []
@@ -251,6 +253,35 @@ async def test_a_rate_limit_says_how_long_to_wait() -> None:
     assert refused.value.details["retry_after"] == 7
 
 
+@pytest.mark.parametrize("told", ["Wed, 21 Oct 2026 07:28:00 GMT", "1.5", "soon"])
+async def test_a_rate_limit_in_another_form_is_worth_another_try(told: str) -> None:
+    """A date, a fraction or words in Retry-After, which the client cannot read: our pauses hold."""
+    answer = httpx.Response(429, headers={"Retry-After": told}, json={"status": {"error": "slow"}})
+    with pytest.raises(StorageUnavailable, match="rate limit") as refused:
+        await open_with(lambda _: answer)
+    assert refused.value.details == {}
+
+
+@pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
+async def test_a_write_that_is_not_applied_is_not_done(status: str) -> None:
+    """Accepted for later is not stored, not gone and not reworded; each can be asked for again."""
+    server = FakeServer()
+    repository = await open_with(server)
+    memory = episode(ADA, "turn")
+    words = {memory.id: SparseVector((1,), (1.0,))}
+    server.update_status = status
+    with pytest.raises(StorageUnavailable) as failed:
+        await repository.insert(ADA, [new(memory)])
+    assert failed.value.details == {"status": status}
+    with pytest.raises(StorageUnavailable):
+        await repository.delete(ADA, MemoryType.EPISODIC, [memory.id])
+    with pytest.raises(StorageUnavailable):
+        await repository._reword(MemoryType.EPISODIC, models.Filter(), words)  # noqa: SLF001 - below the port, which rewords only what this server has not
+    server.update_status = "completed"
+    assert await repository.insert(ADA, [new(memory)]) == frozenset()
+    await repository.close()
+
+
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_wrong_key_is_not_worth_another_try(status: int) -> None:
     """The error names the setting that holds the key, and is not retryable."""
@@ -318,3 +349,49 @@ async def test_a_key_over_plain_http_puts_no_warning_between_the_lines_of_a_log(
     settings = Settings.load(qdrant_url="http://127.0.0.1:1", qdrant_api_key="secret")
     # Warnings are errors in tests.
     await connect_qdrant(settings).close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://host:port", "http://127.0.0.1:99999", "http://[::1", "http://:6333"),
+        *("", "/var/qdrant", ":memory:", "localhost:6333", "grpc://localhost:6334"),
+        *("http://127.0.0.1:6333/a b", "http://127.0.0.1\n.example.org:6333"),
+        "http://reader:secret@qdrant.example.org:6333",
+    ],
+)
+def test_what_is_no_address_is_refused_at_once(url: str) -> None:
+    """Nothing is asked there again and again; the variable is named, the address is not shown."""
+    with pytest.raises(InvalidSettings, match="ENGRAM_QDRANT_URL") as refused:
+        connect_qdrant(Settings.load().model_copy(update={"qdrant_url": url}))
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "sec\nret"])
+def test_a_key_that_no_header_carries_is_refused_at_once(key: str) -> None:
+    """The variable is named, the key is not shown."""
+    settings = Settings.load(qdrant_url="https://qdrant.example.org", qdrant_api_key=key)
+    with pytest.raises(InvalidSettings, match="ENGRAM_QDRANT_API_KEY") as refused:
+        connect_qdrant(settings)
+    assert key not in str(refused.value)
+
+
+async def test_a_key_from_a_file_with_a_line_end_opens_the_server() -> None:
+    """Mounted secrets end with one, and no header can; an address may as well."""
+    heard = asyncio.get_running_loop().create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.set_result(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        settings = Settings.load(
+            qdrant_url=f"http://127.0.0.1:{port}/\n", qdrant_api_key="secret\n"
+        )
+        client = connect_qdrant(settings)
+        with pytest.raises(StorageUnavailable, match="500"), server_errors("asking"):
+            await client.info()
+        await client.close()
+    assert b"api-key: secret\r\n" in await heard

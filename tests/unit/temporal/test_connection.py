@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from temporalio.service import TLSConfig
 
-from engram.errors import TemporalUnavailable
+from engram.errors import InvalidSettings, TemporalUnavailable
 from engram.settings import Settings
 from engram.temporal import connection
 
@@ -33,3 +33,11 @@ async def test_a_private_authority_is_trusted_where_a_setting_names_it(
     trusting, plain = asked
     assert trusting.server_root_ca_cert == authority.read_bytes()
     assert plain is False
+
+
+async def test_a_key_that_no_header_carries_is_no_server_that_is_away() -> None:
+    """It is refused at once, by the name of its variable and without being shown."""
+    settings = Settings.load(temporal_api_key="schlüssel")
+    with pytest.raises(InvalidSettings, match="ENGRAM_TEMPORAL_API_KEY") as refused:
+        await connection.connect_temporal(settings)
+    assert "schlüssel" not in str(refused.value)
