@@ -414,6 +414,30 @@ def test_what_is_taken_back_at_once_is_no_fact(text: str, facts: list[tuple[str,
     assert all(one.slot is None or one.slot.object == one.value for one in found)
 
 
+@pytest.mark.parametrize(
+    ("text", "theirs"),
+    [
+        ("In an emergency call 212-555-0187.", False),
+        ("Remind me to call 212-555-0187 now.", False),
+        ("For billing questions use billing@corp.com.", False),
+        ("He told me to write to hr@corp.com from now on", False),
+        ("Write to hr@corp.com, not to me.", False),
+        ("Write to bob@example.org.", False),
+        ("Please use ada@y.org from now on.", True),
+        ("I want you to use ada@y.org instead.", True),
+        ("Write to ada@y.org, not ada@x.org.", True),
+        ("Write to me at ada@y.org.", True),
+        ("Call me on 212-555-0187.", True),
+        ("My old number's dead, use 212-555-0187.", True),
+        ("The new number is 212-555-0187.", True),
+    ],
+)
+def test_an_address_to_write_to_is_anybodys(text: str, theirs: bool) -> None:
+    """It is the speaker's where "me" is said, or that it takes the place of another."""
+    (first, *_) = extract_facts(text, WEDNESDAY)
+    assert (first.slot is not None) is theirs
+
+
 def test_event_at_is_in_the_zone_of_the_turn() -> None:
     """A relative day is reckoned where the speaker is."""
     late = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=-8)))
