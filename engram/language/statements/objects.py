@@ -288,8 +288,13 @@ def _without_adverbs(text: str) -> str:
     return text
 
 
+# A point that a name begins with is a part of it: ".NET".
+_SIGNS_BEFORE = re.compile(r"\A(?:[ \t,;:!?'*_~-]|\.{2,}|\.(?!\w))+")
+
+
 def _made(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
-    phrase = _WHOLLY.sub("", text.strip(" \t.,;:!?'*_~-"))
+    bounded = _SIGNS_BEFORE.sub("", text).rstrip(" \t.,;:!?'*_~-")
+    phrase = _WHOLLY.sub("", bounded)
     bare = _bare(phrase)
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):
