@@ -41,7 +41,7 @@ from engram.domain.plan import (
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import MAX_NAME_CHARACTERS, is_first_party, without_injected_context
-from engram.language.text import STREET_WORD
+from engram.language.text import STREET_WITH_NUMBER_LAST, STREET_WORD
 
 # --- under which circumstances statements are reconciled, and what a new memory takes from them
 
@@ -187,10 +187,13 @@ _QUOTED = re.compile(r"[\"“„](?P<words>[^\"“”„\n]{40,2000})[\"”“]"
 _POSTAL_CODE = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|(?:[A-Z]{2} )?\d{5}(?:-\d{4})?|[A-Z]\d[A-Z] ?\d[A-Z]\d)"
 )
-# House number and street, then a town with a code: no street name alone is an address.
+# House number and street, then a town with a code, or the code first where the number is last:
+# no street name alone is an address.
 _POSTAL_ADDRESS = re.compile(
     rf"(?P<words>\b(?:(?:Flat|Apt\.?|Unit|Suite) ?\w+,? )?\d{{1,5}}[A-Za-z]? "
-    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{STREET_WORD}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_POSTAL_CODE}\b)"
+    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{STREET_WORD}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_POSTAL_CODE}\b"
+    rf"|\b{STREET_WITH_NUMBER_LAST}, ?(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?: [A-Z]{{2}})? "
+    rf"[A-ZÀ-ÖØ-Þ][\w'-]+(?: [A-ZÀ-ÖØ-Þ][\w'-]+){{0,2}})"
 )
 
 
