@@ -29,13 +29,16 @@ from engram.domain.rules import (
     RankingWeights,
     ReviewRules,
 )
+from engram.domain.values import MOST_DAYS, MOST_MINUTES
 from engram.errors import InvalidSettings
 
 VARIABLE_PREFIX: Final = "ENGRAM_"
 NESTING: Final = "__"
+"""Between the names of a group and of what is in it."""
+_LONGEST_WAIT: Final = timedelta(days=1)
+_LONGEST_PERIOD: Final = timedelta(days=3650)
 RULES: Final = "rules"
 """The model that is none: the offline rules."""
-"""Between the names of a group and of what is in it."""
 
 
 class Settings(BaseSettings):
@@ -51,6 +54,7 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         frozen=True,
         extra="ignore",
+        allow_inf_nan=False,
     )
 
     # --- where things are
@@ -78,7 +82,7 @@ class Settings(BaseSettings):
     """Connected mode: URL of the Qdrant server."""
     qdrant_api_key: SecretStr | None = None
     """API key for Qdrant; one that may write."""
-    qdrant_timeout: float = Field(default=10.0, gt=0)
+    qdrant_timeout: float = Field(default=10.0, gt=0, le=86_400)
     """Seconds for one Qdrant request."""
     qdrant_replication_factor: int | None = Field(default=None, ge=1, le=100)
     """Nodes of a Qdrant cluster that keep each memory, for collections that Engram makes. Unset: as
@@ -104,7 +108,7 @@ class Settings(BaseSettings):
     nexus_plain: bool = False
     """Whether callers at the endpoint need no encryption keys: what they send and are answered
     stands readable in their histories. Else it is encrypted as all is, with the same keys."""
-    nexus_requests_per_second: int = Field(default=200, ge=0)
+    nexus_requests_per_second: int = Field(default=200, ge=0, le=1_000_000)
     """Rate limit at the endpoint for each user, in each worker; 0 for none. Nexus asks again."""
 
     encryption_keys: Path | None = None
@@ -116,7 +120,7 @@ class Settings(BaseSettings):
     folder holds one."""
 
     # --- the audit trail
-    audit_days: int = Field(default=90, ge=0)
+    audit_days: int = Field(default=90, ge=0, le=MOST_DAYS)
     """How long it is kept who read, changed or removed what; ids only. 0: no trail is kept."""
     audit_folder: Path | None = None
     """Folder of the audit trail, the same for all clients and workers. Unset: the embedded mode
@@ -131,11 +135,15 @@ class Settings(BaseSettings):
     such as `openai:text-embedding-3-small`."""
     model: str = "rules"
     """`rules` (offline), or any model that Pydantic AI knows, such as `openai:gpt-5-mini`."""
-    model_requests_per_second: float | None = Field(default=None, gt=0)
+    model_requests_per_second: float | None = Field(default=None, gt=0, le=1_000_000)
     """Rate limit of the model queue over all workers."""
-    model_timeout: timedelta = timedelta(minutes=5)
+    model_timeout: timedelta = Field(
+        default=timedelta(minutes=5), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """For one attempt at one request to a language model."""
-    store_timeout: timedelta = timedelta(seconds=30)
+    store_timeout: timedelta = Field(
+        default=timedelta(seconds=30), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """For one attempt at one storing activity."""
 
     # --- embedded mode
@@ -145,13 +153,21 @@ class Settings(BaseSettings):
     """Port of the Temporal UI. Unset: a free port."""
     temporal_ui: bool = False
     """Whether the Temporal UI runs. Every user and program of this machine can open it."""
-    temporal_retention: timedelta = timedelta(days=90)
+    temporal_retention: timedelta = Field(
+        default=timedelta(days=90), ge=timedelta(hours=1), le=_LONGEST_PERIOD
+    )
     """How long the history of a workflow that ended is kept."""
-    start_timeout: timedelta = timedelta(seconds=30)
+    start_timeout: timedelta = Field(
+        default=timedelta(seconds=30), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """How long Temporal's development server may take to answer."""
-    attach_timeout: timedelta = timedelta(seconds=10)
+    attach_timeout: timedelta = Field(
+        default=timedelta(seconds=10), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """How long a process waits for the owner of the folder to answer."""
-    flush_interval: timedelta = timedelta(seconds=5)
+    flush_interval: timedelta = Field(
+        default=timedelta(seconds=5), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """Bounds what a power loss can take."""
 
     # --- HTTP API
@@ -164,11 +180,11 @@ class Settings(BaseSettings):
     http_allowed_hosts: tuple[str, ...] = ()
     """Host names, without port, that requests may name, beside those of loopback. Empty: on
     loopback no others, elsewhere any."""
-    http_requests_per_second: int = Field(default=200, ge=0)
+    http_requests_per_second: int = Field(default=200, ge=0, le=1_000_000)
     """Rate limit of each API key, in each process; 0 for none."""
     http_max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=32 * 1024 * 1024)
     """Largest body of a request with an API key; a larger one is refused before it is read."""
-    http_connections: int = Field(default=1000, ge=1)
+    http_connections: int = Field(default=1000, ge=1, le=1_000_000)
     """Connections, and requests, at the same time in each process; more are answered 503."""
     keys_file: Path | None = None
     """File of API keys; *unset*: `keys.json` in the data folder."""
@@ -186,24 +202,26 @@ class Settings(BaseSettings):
     """Turns that one update to a session carries."""
     max_turns_per_call: int = Field(default=1000, ge=1, le=5000)
     """Turns that one `encode` takes; an import takes any number."""
-    max_running_sessions: int = Field(default=1000, ge=1)
+    max_running_sessions: int = Field(default=1000, ge=1, le=1_000_000)
     """Sessions of one user that run at the same time, as each process counts them."""
-    max_running_imports: int = Field(default=20, ge=1)
+    max_running_imports: int = Field(default=20, ge=1, le=1_000_000)
     """Imports of one user that were begun and are not finished, as each process counts them."""
     working_memory_turns: int = Field(default=50, ge=1, le=500)
     """Turns that the working memory of a session holds."""
     working_memory_bytes: int = Field(default=256 * 1024, ge=1024, le=256 * 1024)
     """Bytes of content that the working memory of a session holds."""
-    buffer_turns: int = Field(default=10, ge=1)
+    buffer_turns: int = Field(default=10, ge=1, le=1_000_000)
     """N: extract when so many turns wait."""
-    buffer_minutes: float = Field(default=5.0, gt=0)
+    buffer_minutes: float = Field(default=5.0, gt=0, le=MOST_MINUTES)
     """T: extract when one waits so long."""
-    session_idle_minutes: float = Field(default=30.0, gt=0)
+    session_idle_minutes: float = Field(default=30.0, gt=0, le=MOST_MINUTES)
     """A session ends when nothing came for so long; also how long consolidation waits for more
     before it links what is left over."""
     updates_per_run: int = Field(default=500, ge=1, le=1500)
     """Updates after which a session goes on in a new run (continue-as-new)."""
-    encode_timeout: timedelta = timedelta(minutes=5)
+    encode_timeout: timedelta = Field(
+        default=timedelta(minutes=5), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """How long a client waits for an acknowledgement, and for a Temporal that cannot be reached."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
     """Country of phone numbers that are written without a country code."""
@@ -216,7 +234,7 @@ class Settings(BaseSettings):
     """The same for single namespaces: `{"clinic": "mask"}`."""
 
     # --- consolidating
-    consolidate_every: int = Field(default=3, ge=1)
+    consolidate_every: int = Field(default=3, ge=1, le=1_000_000)
     """Extractions before a linking pass, at least: of a backlog, one step may make ten."""
     extraction_batch_turns: int = Field(default=20, ge=1, le=100)
     """Turns that one extraction reads."""
@@ -236,24 +254,36 @@ class Settings(BaseSettings):
 
     # --- fading and hardening
     lifecycle: LifecycleSettings = LifecycleSettings()
-    access_flush_interval: timedelta = timedelta(seconds=5)
+    access_flush_interval: timedelta = Field(
+        default=timedelta(seconds=5), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """How often recalls are noted on memories."""
-    access_flush_memories: int = Field(default=500, ge=1)
+    access_flush_memories: int = Field(default=500, ge=1, le=1_000_000)
     """Recalled memories that wait at most before they are noted."""
 
     # --- passes and their schedules
     schedules: bool = True
     """Whether Temporal Schedules run the passes over all users. Off: they are removed when a worker
     or `engram up` starts."""
-    consolidation_interval: timedelta = timedelta(minutes=60)
+    consolidation_interval: timedelta = Field(
+        default=timedelta(minutes=60), ge=timedelta(seconds=1), le=_LONGEST_PERIOD
+    )
     """How often users with unconsolidated turns are consolidated."""
-    promotion_interval: timedelta = timedelta(minutes=10)
+    promotion_interval: timedelta = Field(
+        default=timedelta(minutes=10), ge=timedelta(seconds=1), le=_LONGEST_PERIOD
+    )
     """How often a promotion pass over all users runs."""
-    decay_interval: timedelta = timedelta(minutes=60)
+    decay_interval: timedelta = Field(
+        default=timedelta(minutes=60), ge=timedelta(seconds=1), le=_LONGEST_PERIOD
+    )
     """How often a decay pass over all users runs."""
-    schedule_jitter: timedelta = timedelta(seconds=30)
+    schedule_jitter: timedelta = Field(
+        default=timedelta(seconds=30), ge=timedelta(0), le=_LONGEST_PERIOD
+    )
     """Scheduled passes begin so much later at most, by chance."""
-    schedule_catchup: timedelta = timedelta(days=1)
+    schedule_catchup: timedelta = Field(
+        default=timedelta(days=1), gt=timedelta(0), le=_LONGEST_PERIOD
+    )
     """A scheduled pass that was missed, because nothing ran, is made up for once if it is no
     older."""
     promotion_batch: int = Field(default=10, ge=1, le=1000)
@@ -263,7 +293,7 @@ class Settings(BaseSettings):
     pass_users: int = Field(default=10, ge=1, le=100)
     """Users whose passes run at the same time."""
     health: HealthRules = HealthRules()
-    briefing_candidates: int = Field(default=1000, ge=1)
+    briefing_candidates: int = Field(default=1000, ge=1, le=1_000_000)
     """Memories of each type that a briefing chooses from."""
 
     # --- recalling

@@ -44,6 +44,7 @@ from engram.domain.slots import IS_CALLED, IS_MARRIED_TO, PROMISED, USER, role_s
 from engram.errors import ModelRejected
 from engram.giving_way import computed, handing_over
 from engram.language.periods import starts_told
+from engram.language.statements.addresses import addresses
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.clauses import Sentence, verbatim
@@ -461,8 +462,12 @@ def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     for person in known:
         yield from from_person(turn, person)
     introduced = {person.sentence.start for person in known if not person.together}
-    plain = declared(turn.content)
+    at_home = addresses(turn.content)
+    yield from (from_declared(turn, one) for one in at_home)
+    located = {one.sentence.start for one in at_home}
+    plain = [one for one in declared(turn.content) if one.sentence.start not in located]
     told = {one.sentence.start for one in plain}
+    told |= located
     plain += [one for one in changed(turn.content) if one.sentence.start not in told]
     others += [
         one
@@ -473,7 +478,7 @@ def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     mended = any(one.corrects for one in stated)
     noted = notes(turn.content, [one.at for one in stated])
     yield from _declared(turn, others, noted)
-    plainly = {one.sentence.start for one in others}
+    plainly = {one.sentence.start for one in others} | located
     for person in denied_of_others(turn.content):
         if person.sentence.start not in plainly | introduced:
             yield from from_denied(turn, person)

@@ -29,6 +29,7 @@ from engram.domain.occasions import (
 )
 from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.rules import MOST_PASSES
+from engram.domain.turns import MAX_TAGS
 from engram.lifecycle.decisions import disputed, taken_back, told_again
 
 # --- which episodes say so: bounded, and yet each counts once
@@ -190,17 +191,21 @@ MOST_AGREED: Final = 16
 conclusions would carry them all."""
 
 
-def traits(turns: Sequence[Episode], importance: float) -> dict[str, Any]:
+def traits(
+    turns: Sequence[Episode], importance: float, labels: Iterable[str] = ()
+) -> dict[str, Any]:
     """The fields that a new conclusion has of its turns.
 
     Args:
         turns: At least one.
         importance: What extraction judges; it stands for turns whose caller gave none.
+        labels: Tags that it has beside those of its turns.
     """
     first, *others = turns
     agreed = _agreed(plain_part(first.metadata), others)
     return {
         "importance": max(_given(turn, importance) for turn in turns),
+        "tags": _united((), turns, labels),
         "metadata": {key: agreed[key] for key in sorted(agreed)[:MOST_AGREED]},
         "expires_at": _latest_end(turn.expires_at for turn in turns),
     }
@@ -210,6 +215,7 @@ def with_traits(memory: D, turns: Sequence[Episode]) -> D:
     """``memory`` as one that rests on these turns as well."""
     after = {
         "importance": max([memory.importance, *(_given(turn, 0.0) for turn in turns)]),
+        "tags": _united(memory.tags, turns),
         "metadata": _agreed(memory.metadata, turns),
         "expires_at": _latest_end([memory.expires_at, *(turn.expires_at for turn in turns)]),
     }
@@ -219,6 +225,14 @@ def with_traits(memory: D, turns: Sequence[Episode]) -> D:
 
 def _given(turn: Episode, otherwise: float) -> float:
     return otherwise if turn.importance == DEFAULT_IMPORTANCE else turn.importance
+
+
+def _united(
+    tags: Iterable[str], turns: Iterable[Episode], labels: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The tags with those of the turns, each once, by name; as many as one turn may have."""
+    told = (tag for turn in turns for tag in turn.tags)
+    return tuple(sorted({*tags, *told, *labels})[:MAX_TAGS])
 
 
 def _agreed(metadata: Mapping[str, Any], turns: Iterable[Episode]) -> Mapping[str, Any]:

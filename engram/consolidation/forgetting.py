@@ -138,10 +138,12 @@ def without_sources(
             return retold(kept, told, without=()) if told else kept
         case Fact() | NegationFact():
             words = kept.evidence
+            labels = {tag for source in sources for tag in left[source].tags}
             if not any(words in left[source].content for source in sources):
                 # Those words were the forgotten turn's; a source that stays speaks for itself.
                 words = left[sources[0]].content
-            return kept.model_copy(update={"evidence": words})
+            tags = tuple(tag for tag in kept.tags if tag in labels)
+            return kept.model_copy(update={"evidence": words, "tags": tags})
     return kept
 
 

@@ -41,7 +41,7 @@ from engram.domain.plan import (
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import MAX_NAME_CHARACTERS, is_first_party, without_injected_context
-from engram.language.text import STREET_WORD
+from engram.language.text import STREET_WITH_NUMBER_LAST, STREET_WORD
 
 # --- under which circumstances statements are reconciled, and what a new memory takes from them
 
@@ -109,8 +109,7 @@ class Circumstances:
             known_at=telling.known_at,
             created_at=self.now,
             session_id=sessions.pop() if len(sessions) == 1 else None,
-            **traits(episodes, statement.importance),
-            tags=tuple(dict.fromkeys((*(t for e in episodes for t in e.tags), *statement.tags))),
+            **traits(episodes, statement.importance, statement.tags),
             is_test=any(e.is_test for e in episodes),
             provenance=self.provenance,
             source_episode_ids=telling.episode_ids,
@@ -187,10 +186,13 @@ _QUOTED = re.compile(r"[\"“„](?P<words>[^\"“”„\n]{40,2000})[\"”“]"
 _POSTAL_CODE = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|(?:[A-Z]{2} )?\d{5}(?:-\d{4})?|[A-Z]\d[A-Z] ?\d[A-Z]\d)"
 )
-# House number and street, then a town with a code: no street name alone is an address.
+# House number and street, then a town with a code, or the code first where the number is last:
+# no street name alone is an address.
 _POSTAL_ADDRESS = re.compile(
     rf"(?P<words>\b(?:(?:Flat|Apt\.?|Unit|Suite) ?\w+,? )?\d{{1,5}}[A-Za-z]? "
-    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{STREET_WORD}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_POSTAL_CODE}\b)"
+    rf"(?:[A-Z][\w'.-]+ ){{1,4}}{STREET_WORD}(?:, ?[A-Z][\w'. -]+){{1,3}},? {_POSTAL_CODE}\b"
+    rf"|\b{STREET_WITH_NUMBER_LAST}, ?(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?: [A-Z]{{2}})? "
+    rf"[A-ZÀ-ÖØ-Þ][\w'-]+(?: [A-ZÀ-ÖØ-Þ][\w'-]+){{0,2}})"
 )
 
 
@@ -237,8 +239,7 @@ def artifact(one: Verbatim, episode: Episode, at: Circumstances) -> SemanticMemo
         created_at=at.now,
         derived_at=at.now,
         session_id=episode.session_id,
-        **traits([episode], DEFAULT_IMPORTANCE),
-        tags=tuple(dict.fromkeys((*episode.tags, one.kind))),
+        **traits([episode], DEFAULT_IMPORTANCE, (one.kind,)),
         is_test=episode.is_test,
         provenance=at.provenance,
         source_episode_ids=(episode.id,),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.described import describe
-from engram.domain.values import Moment, StoredValue
+from engram.domain.values import DAYS_TILL_NEVER, Moment, StoredValue
 
 
 class ExtractionMethod(StrEnum):
@@ -50,7 +50,9 @@ class ConfidenceWeights(BaseModel):
     Nothing computed is stored: a change holds for all that is remembered, at once.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=describe)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=describe
+    )
 
     extraction: float = Field(default=0.50, ge=0, le=1)
     """Weight of how it was extracted. The four sum to 1."""
@@ -60,7 +62,7 @@ class ConfidenceWeights(BaseModel):
     """Weight of when it was last confirmed."""
     verification: float = Field(default=0.10, ge=0, le=1)
     """Weight of what checking found."""
-    decay_days: float = Field(default=365.0, gt=0)
+    decay_days: float = Field(default=365.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without confirmation after which recency is 36.8 %."""
     base_verbatim: float = Field(default=1.0, ge=0, le=1)
     """What counts as extraction of words that are kept as they were said."""

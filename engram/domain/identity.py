@@ -59,10 +59,11 @@ def operation_id(*parts: str | int) -> str:
 _QUOTES = "\"'`“”„‟«»‹›‘’‚‛"
 # Only what carries no meaning at that edge of a word is stripped. Sign, decimal
 # point, plus, hash and currency are meaning: "C++" is not "C", ".NET" is not
-# "net", "$1.50" is not "$150", "-5" is not "5".
+# "net", "$1.50" is not "$150", "-5" and "<5" are not "5".
 _LEADING_SIGNS = _QUOTES + "([{<¡¿…"
 _TRAILING = _QUOTES + ")]}>.,;:!?…"
 _LEADING_DOTS = re.compile(r"\A\.{2,}(?=[^.])")
+_AMOUNT = re.compile(r"[=~$€£¥.+-]{0,3}\d[^>]*\Z")
 _FEET_OR_INCHES = re.compile(r"""\d['"′″]+\Z""")
 
 
@@ -108,7 +109,10 @@ def normalise(content: str) -> str:
 def _bare(word: str) -> str:
     if not any(character.isalnum() for character in word):
         return word
-    lead = _LEADING_DOTS.sub("", word.lstrip(_LEADING_SIGNS))
+    opened = word.lstrip(_LEADING_SIGNS)
+    if word.removesuffix(opened).endswith("<") and _AMOUNT.match(opened):
+        opened = f"<{opened}"
+    lead = _LEADING_DOTS.sub("", opened)
     if not lead or (lead == word and _FEET_OR_INCHES.search(word)):
         return word
     return lead.rstrip(_TRAILING) or word

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.described import describe
+from engram.domain.values import DAYS_TILL_NEVER, MOST_DAYS, MOST_MINUTES
 
 MOST_PASSES: Final = 32
 """Linking passes that are counted of a memory whose selectivity is full."""
@@ -16,7 +17,9 @@ MOST_PASSES: Final = 32
 class _Rules(BaseModel):
     """Settings of one kind; the text at each field is what the user reads of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=describe)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, json_schema_extra=describe
+    )
 
 
 # --- whether a user's memories live as they should: the four ways in which they may not
@@ -25,13 +28,13 @@ class _Rules(BaseModel):
 class HealthRules(_Rules):
     """From where on something is called unhealthy."""
 
-    enough: int = Field(default=20, ge=1)
+    enough: int = Field(default=20, ge=1, le=1_000_000)
     """`engram health`: memories below which shares say nothing."""
     promoted_share: float = Field(default=0.8, gt=0, le=1)
     """Share of what could be promoted, above which everything is."""
-    settled_days: float = Field(default=30.0, ge=0)
+    settled_days: float = Field(default=30.0, ge=0, le=MOST_DAYS)
     """Age from which something that is ready should have been promoted."""
-    young_days: float = Field(default=14.0, gt=0)
+    young_days: float = Field(default=14.0, gt=0, le=MOST_DAYS)
     """Age up to which memories should not leave."""
     young_left_share: float = Field(default=0.2, gt=0, le=1)
     """Share of young memories that may have left."""
@@ -76,44 +79,44 @@ ProtectedCategory = Literal[
 class RetentionRules(_Rules):
     """score = base x exp(-days since use / constant) x (1 + bonus x accesses) x importance."""
 
-    base: float = Field(default=1.0, gt=0)
+    base: float = Field(default=1.0, gt=0, le=1_000_000)
     """Retention score of a fresh memory of importance 1."""
-    access_bonus: float = Field(default=0.1, ge=0)
+    access_bonus: float = Field(default=0.1, ge=0, le=1_000_000)
     """What each recall adds to the factor of the score."""
     archive_below: float = Field(default=0.05, ge=0, le=1)
     """Retention score below which a memory is archived."""
-    episodic_days: float = Field(default=30.0, gt=0)
+    episodic_days: float = Field(default=30.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which 36.8 % of the score of episodic memories remains."""
-    factual_days: float = Field(default=180.0, gt=0)
+    factual_days: float = Field(default=180.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which 36.8 % of the score of factual memories remains."""
-    semantic_days: float = Field(default=180.0, gt=0)
+    semantic_days: float = Field(default=180.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which 36.8 % of the score of semantic memories remains."""
-    procedural_days: float = Field(default=730.0, gt=0)
+    procedural_days: float = Field(default=730.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which 36.8 % of the score of procedural memories remains."""
-    negation_days: float = Field(default=180.0, gt=0)
+    negation_days: float = Field(default=180.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which 36.8 % of the score of negation memories remains."""
 
 
 class EnergyRules(_Rules):
     """E falls by e^(-decay x hours) and rises by ``per_access`` with each recall."""
 
-    start: float = Field(default=1.0, gt=0)
+    start: float = Field(default=1.0, gt=0, le=1_000_000)
     """Energy of a new memory."""
-    per_access: float = Field(default=1.0, gt=0)
+    per_access: float = Field(default=1.0, gt=0, le=1_000_000)
     """What each recall, or confirmation, adds."""
-    working_decay: float = Field(default=0.5, gt=0)
+    working_decay: float = Field(default=0.5, gt=0, le=1_000_000)
     """Decay per hour in the working tier."""
-    short_term_decay: float = Field(default=0.05, gt=0)
+    short_term_decay: float = Field(default=0.05, gt=0, le=1_000_000)
     """Decay per hour in the short-term tier."""
-    long_term_decay: float = Field(default=0.001, gt=0)
+    long_term_decay: float = Field(default=0.001, gt=0, le=1_000_000)
     """Decay per hour in the long-term tier."""
-    to_short_term: float = Field(default=2.0, gt=0)
+    to_short_term: float = Field(default=2.0, gt=0, le=1_000_000)
     """Energy that lifts a memory from the working to the short-term tier."""
-    to_long_term: float = Field(default=5.0, gt=0)
+    to_long_term: float = Field(default=5.0, gt=0, le=1_000_000)
     """Energy that lifts a memory from the short-term to the long-term tier."""
-    at_session_end: float = Field(default=1.5, gt=0)
+    at_session_end: float = Field(default=1.5, gt=0, le=1_000_000)
     """The first of these thresholds, when the session ends."""
-    expire_below: float = Field(default=0.1, ge=0)
+    expire_below: float = Field(default=0.1, ge=0, le=1_000_000)
     """Energy below which a memory expires."""
     episode_tier: TierName = "working"
     """Tier in which turns begin."""
@@ -124,15 +127,15 @@ class EnergyRules(_Rules):
 class TimeToLive(_Rules):
     """Days after which a memory of a type expires, since it was last told; 0 for never."""
 
-    episodic_days: float = Field(default=0.0, ge=0)
+    episodic_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which episodic memories expire, since they were last told. 0: never."""
-    factual_days: float = Field(default=0.0, ge=0)
+    factual_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which factual memories expire, since they were last told. 0: never."""
-    semantic_days: float = Field(default=0.0, ge=0)
+    semantic_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which semantic memories expire, since they were last told. 0: never."""
-    procedural_days: float = Field(default=0.0, ge=0)
+    procedural_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which procedural memories expire, since they were last told. 0: never."""
-    negation_days: float = Field(default=0.0, ge=0)
+    negation_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which negation memories expire, since they were last told. 0: never."""
 
 
@@ -141,15 +144,15 @@ class ExpiryRules(_Rules):
 
     speculative_below: float = Field(default=0.40, ge=0, le=1)
     """Extraction confidence below which a conclusion is speculative."""
-    speculative_days: float = Field(default=30.0, gt=0)
+    speculative_days: float = Field(default=30.0, gt=0, le=DAYS_TILL_NEVER)
     """Days after which a speculative conclusion expires that nothing confirmed."""
-    commitment_days: float = Field(default=90.0, ge=0)
+    commitment_days: float = Field(default=90.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which a resolved commitment is archived."""
     demote_below: float = Field(default=0.35, ge=0, le=1)
     """Effective confidence below which an old, never recalled conclusion is archived."""
-    demote_days: float = Field(default=90.0, ge=0)
+    demote_days: float = Field(default=90.0, ge=0, le=DAYS_TILL_NEVER)
     """How old it must be for that, in days."""
-    erase_after_days: float = Field(default=0.0, ge=0)
+    erase_after_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which what was archived, expired or superseded is **erased for good**. 0:
     never."""
 
@@ -159,11 +162,11 @@ class ArchivalRules(_Rules):
 
     enabled: bool = False
     """Whether old, unimportant, hardly used knowledge is archived."""
-    age_days: float = Field(default=90.0, ge=0)
+    age_days: float = Field(default=90.0, ge=0, le=DAYS_TILL_NEVER)
     """How old it must be for that, in days."""
     importance_below: float = Field(default=0.3, ge=0, le=1)
     """How unimportant."""
-    most_accesses: int = Field(default=2, ge=0)
+    most_accesses: int = Field(default=2, ge=0, le=1_000_000)
     """How often it may have been recalled."""
     protected_categories: tuple[ProtectedCategory, ...] = (
         "commitment",
@@ -187,7 +190,7 @@ class ValueRules(_Rules):
     """Salience of procedural memories of importance 1."""
     negation_weight: float = Field(default=0.8, ge=0, le=1)
     """Salience of negation memories of importance 1."""
-    half_life_days: float = Field(default=30.0, gt=0)
+    half_life_days: float = Field(default=30.0, gt=0, le=DAYS_TILL_NEVER)
     """Days without use after which the recency part of quality halves."""
     stale_at: float = Field(default=0.5, gt=0, le=1)
     """Decay score from which a memory is stale."""
@@ -198,7 +201,7 @@ class PlacementRules(_Rules):
 
     enabled: bool = False
     """Whether memories move between hot and cold."""
-    cold_after_days: float = Field(default=30.0, ge=0)
+    cold_after_days: float = Field(default=30.0, ge=0, le=DAYS_TILL_NEVER)
     """Age, in days, before which nothing becomes cold."""
     cold_at: float = Field(default=0.1, ge=0, le=1)
     """Placement value at which a memory becomes cold."""
@@ -236,15 +239,15 @@ class EdgeRules(_Rules):
 
     reinforcement: float = Field(default=0.1, ge=0, le=1)
     """What finding a link again adds to its confidence."""
-    grace_days: float = Field(default=30.0, ge=0)
+    grace_days: float = Field(default=30.0, ge=0, le=DAYS_TILL_NEVER)
     """Days for which a link keeps its confidence."""
-    window_days: float = Field(default=30.0, gt=0)
+    window_days: float = Field(default=30.0, gt=0, le=DAYS_TILL_NEVER)
     """Then it loses a step each time so many days have passed."""
     per_window: float = Field(default=0.05, ge=0, le=1)
     """That step."""
     floor: float = Field(default=0.1, ge=0, le=1)
     """What its confidence never falls below."""
-    coactivations: int = Field(default=3, ge=1)
+    coactivations: int = Field(default=3, ge=1, le=1_000_000)
     """Common recalls from which two memories are linked."""
     similarity: float = Field(default=0.7, ge=0, le=1)
     """Cosine similarity from which new knowledge reinforces old."""
@@ -329,18 +332,18 @@ class DigestPolicy(_Rules):
     """Memories that make a topic."""
     box_overlap: float = Field(default=0.35, ge=0, le=1)
     """A box is sealed when the topic overlap with the next turn falls below."""
-    box_idle_minutes: float = Field(default=30.0, gt=0)
+    box_idle_minutes: float = Field(default=30.0, gt=0, le=MOST_MINUTES)
     """A box is sealed when nothing came for so long."""
     box_turns: int = Field(default=50, ge=1, le=500)
     """Turns that a box holds at most."""
     box_smoothing: float = Field(default=1.5, ge=0, le=20)
     """Content words that a turn is taken to share with its box in any case, so that a short reply
     seals nothing."""
-    guidance_evidence: int = Field(default=10, ge=1)
+    guidance_evidence: int = Field(default=10, ge=1, le=1_000_000)
     """Memories of one kind before guidance is drawn from them."""
     guidance_share: float = Field(default=0.5, ge=0, le=1)
     """Share of them that must have come to nothing."""
-    soon_days: float = Field(default=7.0, gt=0)
+    soon_days: float = Field(default=7.0, gt=0, le=MOST_DAYS)
     """A memory that is replaced within so many days was replaced soon."""
 
 

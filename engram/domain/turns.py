@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, get_args
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Episode
-from engram.domain.sanitize import has_control_characters, one_line
+from engram.domain.sanitize import has_control_characters, is_visible, one_line
 from engram.errors import InvalidQuery, InvalidTurn
 
 # --- what an application hands over: conversation turns, and the checks they pass first
@@ -167,7 +167,7 @@ def check_content(content: str, *, max_bytes: int, what: str = "content") -> Non
         InvalidTurn: saying which of these it is.
     """
     check_text(content, what)
-    if not content.strip():
+    if not is_visible(content):
         raise InvalidTurn(
             f"The {what} of a turn is empty.", allowed="text with at least one visible character"
         )
@@ -285,10 +285,10 @@ def check_name(name: str, what: str, *, longest: int = MAX_NAME_CHARACTERS) -> N
         InvalidTurn: saying which of these it is.
     """
     check_text(name, what)
-    if not name.strip() or len(name) > longest:
+    if not is_visible(name) or len(name) > longest:
         raise InvalidTurn(
             f"The {what} of a turn is empty or too long.",
-            allowed=f"1 to {longest} characters, not only whitespace",
+            allowed=f"1 to {longest} characters, at least one of them visible",
         )
     if has_control_characters(name):
         # It stands on lines of prompts and tables, and would begin one of its own.

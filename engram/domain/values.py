@@ -13,6 +13,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 _SPELLED_OUT: Final = 27
 
 
+MOST_DAYS: Final = 36_500
+"""Days that a setting may ask for, where more could only be a slip."""
+DAYS_TILL_NEVER: Final = 999_999_999
+"""The most days that a duration can have: what is to come after them never comes."""
+MOST_MINUTES: Final = 10 * 365 * 24 * 60
+"""Minutes that a setting may ask for: ten years."""
+
+
 def _in_one_zone(said: object) -> object:
     if type(said) is str and len(said) == _SPELLED_OUT:
         if f"{said[7]}{said[10]}{said[19]}{said[26]}" != "-T.Z":

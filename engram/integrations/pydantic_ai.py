@@ -32,6 +32,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_core import to_json
 from temporalio import activity
 
+from engram.domain.sanitize import is_visible
 from engram.domain.scope import check_identifier
 from engram.domain.turns import CLOSING, LEAST_TOKENS, MOST_ALREADY, OPENING, Turn
 from engram.errors import (
@@ -146,7 +147,7 @@ def query_text(text: str) -> str:
 
 
 def pieces(text: str) -> list[str]:
-    """The text in turns that a store accepts; nothing of it is lost."""
+    """The text in turns that a store accepts; nothing that is seen of it is lost."""
     found: list[str] = []
     rest = text.encode()
     while rest:
@@ -154,7 +155,7 @@ def pieces(text: str) -> list[str]:
         piece = rest[:PIECE_BYTES].decode(errors="ignore")
         found.append(piece)
         rest = rest[len(piece.encode()) :]
-    return [piece for piece in found if piece.strip()]
+    return [piece for piece in found if is_visible(piece)]
 
 
 def with_block(
@@ -220,8 +221,9 @@ def _words(part: UserContent) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what no store keeps: NUL, and halves of characters."""
-    return text.replace("\x00", "").encode(errors="replace").decode().strip()
+    """Without what no store keeps: NUL, halves of characters, and what shows nothing."""
+    kept = text.replace("\x00", "").encode(errors="replace").decode().strip()
+    return kept if is_visible(kept) else ""
 
 
 # --- the tools that an agent has between recalling and remembering

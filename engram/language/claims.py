@@ -78,7 +78,7 @@ def claim_of(
     elif noun == "name" and _rule("i_am", noun).search(before) is not None:
         # Who says "I'm Maria" says it of themselves.
         pass
-    elif not (_rule("reach", noun).search(before) and _rule("instead", noun).match(after)):
+    elif not _is_where_to_reach_them(before, after, noun):
         return None
     named = which.split()
     if words("claims", "former").intersection(named):
@@ -89,6 +89,14 @@ def claim_of(
     subject = (speaker or USER) if whose in {"my", "our"} else whose.removesuffix("'s")
     called = _APART.get(what.split()[-1], noun)
     return Claim(slot_of(subject, " ".join([*own, called, "is"]), value))
+
+
+def _is_where_to_reach_them(before: str, after: str, noun: str) -> bool:
+    """Whether the speaker asks to be reached there; a number to call may be anybody's."""
+    instead = _rule("instead", noun).match(after) is not None
+    if _rule("reach_me", noun).search(before):
+        return instead or _rule("at_all", noun).match(after) is not None
+    return instead and _rule("reach", noun).search(before) is not None
 
 
 def _sentence_before(text: str) -> str:

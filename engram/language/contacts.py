@@ -15,6 +15,9 @@ _LOCAL_PART = re.compile(r"[A-Za-z0-9._%+'\-]{1,64}\Z")
 _DOMAIN = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w@])"
 )
+# What looks like one: "git@github.com:foo/bar.git", "root@host.org:/etc", "logo@2x.png".
+_REMOTE_PATH = re.compile(r":(?:[~/]|[\w.~-]{1,100}/)")
+_SCALED_IMAGE = re.compile(r"\d(?:\.\d)?x\.(?:png|jpe?g|gif|webp|svg|avif|heic|bmp|tiff?|pdf)\Z")
 _LOCAL_LENGTH = 64
 _FIRST_CJK = 0x2E80
 # A turn with more signs than this is a table or an attack, not somebody's address.
@@ -37,7 +40,7 @@ def find_emails(turn: Masked) -> Iterator[FoundSpan]:
 
 def _around(text: str, at: int, earliest: int) -> FoundSpan | None:
     domain = _DOMAIN.match(text, at + 1)
-    if domain is None:
+    if domain is None or _is_a_file(text, domain):
         return None
     window = max(earliest, at - _LOCAL_LENGTH)
     local = _LOCAL_PART.search(text, window, at)
@@ -53,6 +56,12 @@ def _around(text: str, at: int, earliest: int) -> FoundSpan | None:
     if not name or cut or before == "@" or ".." in name or name.endswith("."):
         return None
     return FoundSpan(start, domain.end(), text[start : domain.end()].lower())
+
+
+def _is_a_file(text: str, domain: re.Match[str]) -> bool:
+    """Whether it names a file, of another machine or for a sharper screen."""
+    scaled = _SCALED_IMAGE.fullmatch(domain.group().lower())
+    return scaled is not None or _REMOTE_PATH.match(text, domain.end()) is not None
 
 
 # --- web addresses
@@ -120,11 +129,15 @@ _OTHER_NUMBER = re.compile(
     r"employee|case|flight|parcel|shipment|patient)\b(?:\s+(?:number|no|nr|id|code|is|was|says)\b)*"
     r"[\s:#.=]*\Z|#\s*\Z"
 )
+_EXTENSION = re.compile(r",?\s?(?:ext(?:ension|n)?\.?|x)\s?:?\s?(?P<digits>\d{1,6})(?!\w)")
 _LOOK_BACK = 40
 
 
 def find_phones(turn: Masked, region: str) -> Iterator[FoundSpan]:
-    """Valid numbers in E.164; without "+", the form or the words around must say phone."""
+    """Valid numbers in E.164; without "+", the form or the words around must say phone.
+
+    An extension follows as in RFC 3966: "+442079460958;ext=5".
+    """
     text = turn.text
     phone_talk: bool | None = None
     for count, stretch in enumerate(_STRETCH.finditer(text)):
@@ -143,7 +156,11 @@ def find_phones(turn: Masked, region: str) -> Iterator[FoundSpan]:
         lead = max(0, start - 1)
         for match in PhoneNumberMatcher(text[lead : end + 1], region, leniency, 10):
             value = format_number(match.number, PhoneNumberFormat.E164)
-            yield FoundSpan(lead + match.start, lead + match.end, value)
+            begins, ends = lead + match.start, lead + match.end
+            extension = _EXTENSION.match(turn.low, ends)
+            if extension is not None:
+                value, ends = f"{value};ext={extension['digits']}", extension.end()
+            yield FoundSpan(begins, ends, value)
 
 
 def _is_other_number(low: str, start: int, end: int) -> bool:

@@ -65,7 +65,7 @@ class PatternFact:
 
     Attributes:
         category: What kind of thing it is.
-        value: Canonical form: lower-cased address, E.164, absolute URL, ISO 8601
+        value: Canonical form: lower-cased address, E.164 (with ";ext=5"), absolute URL, ISO 8601
             (day, minute, month, year or week), a name as written, or currency
             code and amount ("USD 12.50").
         evidence: The words of the turn, verbatim.

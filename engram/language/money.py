@@ -85,8 +85,12 @@ _WEIGHING = re.compile(
 _PROGRAM_TALK = re.compile(
     r"`|\b(?:regex|script|shell|bash|argument|variable|capture|sed|awk|perl)\b"
 )
+# "Lost -$20"; at the start of a line it is a bullet, and glued to another amount it is "to".
+_MINUS = re.compile(r"(?:(?:\S[^\S\n]{1,3}|\()(?P<sign>[-−])|\b(?P<word>minus|negative)\s)\Z")
+_CENTS = re.compile(rf"\s(?:and\s)?(?P<cents>\d{{1,2}}|{WORDS})\s(?:cents?|pence)(?!\w)")
 _MOST_AMOUNTS = 100
 _AROUND = 80
+_LOOK_BACK = 12
 
 
 def find(turn: Masked) -> Iterator[FoundSpan]:
@@ -102,10 +106,20 @@ def find(turn: Masked) -> Iterator[FoundSpan]:
             start, end = match.span()
             if any(start < other_end and other < end for other, other_end in taken):
                 continue
-            finds = list(_amounts(match, low, turn.text))
+            finds = [_signed(one, low) for one in _amounts(match, low, turn.text)]
             if finds:
                 taken.append((start, end))
                 yield from finds
+
+
+def _signed(found: FoundSpan, low: str) -> FoundSpan:
+    """The amount as what is owed or lost, where a minus stands before it."""
+    minus = _MINUS.search(low, max(0, found.start - _LOOK_BACK), found.start)
+    if minus is None:
+        return found
+    start = max(minus.start("sign"), minus.start("word"))
+    currency, _, amount = found.value.partition(" ")
+    return FoundSpan(start, found.end, f"{currency} -{amount}")
 
 
 def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[FoundSpan]:
@@ -123,7 +137,7 @@ def _amounts(match: re.Match[str], low: str, text: str) -> Iterator[FoundSpan]:
             low[max(0, match.start() - 12) : match.start()]
         ):
             return
-        yield FoundSpan(match.start(), match.end(), _canonical(currency, spelt))
+        yield _with_cents(match, match.end(), currency, spelt)
         return
     one_digit = groups.get("sign") == "$" and len(groups["number"] or "") == 1
     if one_digit and groups["scale"] is None and _PROGRAM_TALK.search(around):
@@ -146,14 +160,19 @@ def _figures(
     if first is None:
         return
     if last is None or last <= first:
-        yield FoundSpan(
-            match.start(),
-            match.end() if not to else match.end("number"),
-            _canonical(currency, first),
-        )
+        yield _with_cents(match, match.end("number") if to else match.end(), currency, first)
         return
     yield FoundSpan(match.start(), match.start("to"), _canonical(currency, first))
     yield FoundSpan(match.start("to"), match.end(), _canonical(currency, last))
+
+
+def _with_cents(match: re.Match[str], end: int, currency: str, value: Decimal) -> FoundSpan:
+    """The amount up to there, with the cents that follow it: "5 dollars and 20 cents"."""
+    cents = _CENTS.match(match.string, end)
+    more = small_number(cents["cents"]) if cents and value == value.to_integral_value() else None
+    if cents is not None and more is not None and currency not in _NO_DECIMALS:
+        end, value = cents.end(), value + Decimal(more) / 100
+    return FoundSpan(match.start(), end, _canonical(currency, value))
 
 
 def _currency(groups: dict[str, str | None]) -> str:

@@ -377,6 +377,26 @@ STREET_WORD = (
     r"|Square|Sq\.?|Place|Pl\.?|Terrace|Way|Close|Crescent|Row|Parkway|Highway)"
 )
 """How the names of streets end, as a part of patterns."""
+HOUSE_NUMBER = r"\d{1,5}[A-Za-z]?(?:[-/]\d{1,4}[A-Za-z]?)?"
+_STREET_NAME = r"[A-ZÀ-ÖØ-Þ][\w'.-]{0,40}"
+# "Hauptstraße", "Keizersgracht", "Friedrich-Ebert-Straße"
+_STREET_IN_A_WORD = (
+    r"(?=[A-ZÀ-ÖØ-Þ])[\w'.-]{0,40}(?:[Ss]tra(?:ß|ss)e|[Ss]tr\.|[Ss]traat|gracht|laan|kade|plein|weg|allee|"
+    r"platz|gasse|damm|ufer|chaussee|-(?:Allee|Platz|Weg|Ring))(?!\w)"
+)
+_OF_STREETS = r"(?: (?:de|del|della|dei|du|des|do|da|la|las|le|les|los))"
+STREET_WITH_NUMBER_LAST = (
+    rf"(?:(?:{_STREET_NAME} ){{0,2}}{_STREET_IN_A_WORD}"
+    rf"|(?:Via|Viale|Corso|Piazza|Calle|Avenida|Paseo|Plaza|Rua){_OF_STREETS}{{0,2}}"
+    rf"(?: {_STREET_NAME}){{1,3}}),? {HOUSE_NUMBER}(?!\w)"
+)
+"""A street with its number behind it, as a part of patterns: "Hauptstraße 5", "Via Roma 12"."""
+STREET_ADDRESS = (
+    rf"(?:{HOUSE_NUMBER},? (?:(?:{_STREET_NAME} ){{1,4}}{STREET_WORD}|{_STREET_IN_A_WORD}"
+    rf"|(?:rue|avenue|boulevard|place|quai){_OF_STREETS}{{0,2}}(?: {_STREET_NAME}){{1,4}})(?!\w)"
+    rf"|{STREET_WITH_NUMBER_LAST})"
+)
+"""A street with its number that needs no words around to be told as one."""
 
 # --- content words: what a text is about, without what every text has
 

@@ -25,6 +25,7 @@ from engram.domain.memories import (
     plain_pairs,
     plain_part,
 )
+from engram.domain.sanitize import is_visible
 from engram.domain.scope import check_identifier
 from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
 from engram.errors import EngramError, InvalidQuery
@@ -415,7 +416,7 @@ def _refused(error: ValidationError) -> EngramError:
 
 
 def _check_text(text: object, max_bytes: int, what: str = "query") -> None:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or not is_visible(text):
         raise InvalidQuery(f"The {what} is empty.", allowed="text with a visible character")
     try:
         size = len(text.encode())

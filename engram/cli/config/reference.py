@@ -86,13 +86,13 @@ def values(field: FieldInfo) -> str:
 def _bounds(field: FieldInfo) -> Iterator[str]:
     for limit in field.metadata:
         if isinstance(limit, Ge):
-            yield f"≥ {limit.ge}"
+            yield f"≥ {_written(limit.ge)}"
         elif isinstance(limit, Gt):
-            yield f"> {limit.gt}"
+            yield f"> {_written(limit.gt)}"
         elif isinstance(limit, Le):
-            yield f"≤ {limit.le}"
+            yield f"≤ {_written(limit.le)}"
         elif isinstance(limit, Lt):
-            yield f"< {limit.lt}"
+            yield f"< {_written(limit.lt)}"
         elif pattern := getattr(limit, "pattern", None):
             yield f"form `{pattern}`"
 
@@ -106,6 +106,11 @@ def default(field: FieldInfo) -> str:
         return f"`{str(value).lower()}`"
     if isinstance(value, tuple | dict):
         return f"`{json.dumps(value)}`"
+    return f"`{_written(value)}`"
+
+
+def _written(value: Any) -> Any:
+    """A duration as ISO 8601 has it; anything else as it is."""
     if isinstance(value, timedelta):
-        value = TypeAdapter(timedelta).dump_python(value, mode="json")
-    return f"`{value}`"
+        return TypeAdapter(timedelta).dump_python(value, mode="json")
+    return value

@@ -49,6 +49,8 @@ _YEAR_OR_DATE = re.compile(
 CALLED_NAME = re.compile(r"\s+(?:called|named)\s+((?:[A-Z][\w'-]*)(?:\s+[A-Z][\w'-]*)*)")
 # "Gone off gin completely": not part of what is named.
 _WHOLLY = re.compile(r"\s+(?:completely|entirely|altogether|totally|there|here)\Z", re.I)
+# A point that a name begins with is a part of it: ".NET".
+_SIGNS_BEFORE = re.compile(r"\A(?:[ \t,;:!?'*_~-]|\.{2,}|\.(?!\w))+")
 _WORDS_AT_MOST = 8
 _MEMBER_WORDS = 3
 _BEFORE_A_LAST_COMMA = 2
@@ -178,7 +180,8 @@ def without_adverbs(text: str) -> str:
 
 def as_thing(text: str, at_most: int = _WORDS_AT_MOST) -> Thing | None:
     """A phrase as what it names; None if it names nothing by itself."""
-    phrase = _WHOLLY.sub("", text.strip(" \t.,;:!?'*_~-"))
+    bounded = _SIGNS_BEFORE.sub("", text).rstrip(" \t.,;:!?'*_~-")
+    phrase = _WHOLLY.sub("", bounded)
     bare = undetermined(phrase)
     words = bare.split()
     if not words or len(words) > at_most or not any(c.isalnum() for c in bare):

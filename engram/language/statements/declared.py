@@ -94,10 +94,10 @@ def declared(text: str) -> list[Declared]:
         text: The turn.
     """
     found = [one for sentence in sentences(text) for one in _anywhere_in(sentence)]
-    return [_mended(one, text) for one in found] if found else found
+    return [mended(one, text) for one in found] if found else found
 
 
-def _mended(one: Declared, text: str) -> Declared:
+def mended(one: Declared, text: str) -> Declared:
     """With the value that takes its value back at once: "is May 3rd, no sorry, May 13th"."""
     start = text.find(one.value, one.sentence.start)
     value = (

@@ -12,6 +12,7 @@ from engram.language.statements import doings, objects
 from engram.language.statements.clauses import Sentence, is_reported
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import NOTHING_NAMED, MatchContext, is_place, is_product
+from engram.language.text import STREET_ADDRESS
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -120,12 +121,21 @@ def find(kind: str, spoken: MatchContext) -> list[Thing]:
 
 
 def _place(spoken: MatchContext) -> list[Thing]:
-    return _listed(objects.place(spoken.rest.strip(), lower=spoken.lower))
+    return _listed(_any_place(spoken))
+
+
+def _any_place(spoken: MatchContext) -> Thing | None:
+    """A place to be in, which a street or a flat with its number is not: that is an address."""
+    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
+    return None if found is not None and _ADDRESS.match(found.name) else found
+
+
+_ADDRESS = re.compile(rf"{STREET_ADDRESS}|(?:Flat|Apt\.?|Apartment|Unit|Suite) \d")
 
 
 def _named_place(spoken: MatchContext) -> list[Thing]:
     """A place by name; who writes everything in lower case names one in a word or two."""
-    found = objects.place(spoken.rest.strip(), lower=spoken.lower)
+    found = _any_place(spoken)
     if found is None:
         return []
     named = found.name[:1].isupper() or (

@@ -10,6 +10,7 @@ from typing import Final
 
 from engram.language.calendar import MONTH_NAMES
 from engram.language.statements import objects
+from engram.language.statements.addresses import homes
 from engram.language.statements.clauses import (
     Clause,
     Sentence,
@@ -370,6 +371,7 @@ def _in_sentence(sentence: Sentence, turn: str) -> Iterator[RuleStatement]:
         yield from in_clause(clause, sentence, turn)
         yield from favourites(Sentence(clause.text, clause.at))
     yield from favourites(sentence)
+    yield from homes(sentence)
     for pattern in inside(sentence.text):
         for said in pattern.says.finditer(sentence.text):
             if _meets(pattern, sentence.text, sentence, turn):

@@ -14,7 +14,7 @@ _TABLE = "corrections"
 # What stands for itself: another sign ends it, and it is not asked.
 _VALUE_ALONE = re.compile(r"[^,;!?()]{1,60}?(?=\s*(?:\Z|[,;!)]|\.(?:\s|\Z)))")
 _GOES_ON_ABOUT = re.compile(r"\b(?:is|are|was|were|be|has|have|had|i|we|my|not|for)\b", re.I)
-_LEAD = re.compile(r"(?:in|at|on|for|by) ")
+_LEAD = re.compile(r"\A(?:in|at|on|for|by) ")
 _BARE_NUMBER = re.compile(
     r"[\d.,]{1,20}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve", re.I
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
+from engram.domain.sanitize import is_visible
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
 _SPOKEN: Final = frozenset({"text", "multimodal_text"})
@@ -76,7 +77,7 @@ def _message(node: Any, session: str, place: str, began: datetime | None) -> Ite
     words, other = _words(message)
     if reason is None and other:
         yield LeftOut("a picture or file", place)
-    if reason is None and not words.strip():
+    if reason is None and not is_visible(words):
         reason = None if other else "empty"
         if other:
             return

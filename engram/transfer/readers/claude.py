@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, Final
 
+from engram.domain.sanitize import is_visible
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, conversations, text_of
 
 _CLAUDE_ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -63,7 +64,7 @@ def _message(message: Mapping[str, Any], session: str, place: str) -> Iterator[R
     words, other = _words(message)
     for reason in other:
         yield LeftOut(reason, place)
-    if not words.strip():
+    if not is_visible(words):
         if not other:
             yield LeftOut("empty", place)
         return

@@ -9,6 +9,7 @@ from typing import Annotated, Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from engram.domain.sanitize import is_visible
 from engram.errors import UnreadableSource
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
 
@@ -72,7 +73,7 @@ def read(stream: BinaryIO) -> Iterator[ReadEntry]:
                 allowed=", ".join(_Line.model_fields),
                 details={"line": number},
             ) from None
-        if not line.content.strip():
+        if not is_visible(line.content):
             yield LeftOut("empty", place)
             continue
         yield FoundTurn(

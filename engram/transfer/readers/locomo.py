@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, Final
 
+from engram.domain.sanitize import is_visible
 from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, elements
 
 _SITTING: Final = re.compile(r"session_(\d{1,6})\Z")
@@ -64,7 +65,7 @@ def _turns(talk: Mapping[str, Any], name: str, sitting: int, place: str) -> Iter
         if isinstance(caption := one.get("blip_caption"), str) and caption:
             # What an application that shows pictures would hand over: words, and what they show.
             words = f"{words} [shares a photo: {caption}]"
-        if not words.strip():
+        if not is_visible(words):
             yield LeftOut("empty", where)
             continue
         yield FoundTurn(

@@ -69,6 +69,16 @@ def test_a_thing_that_ends_like_an_adverb_stays_whole(said: str, named: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("said", "named"), [(".NET", ".NET"), (".NET.", ".NET"), ("...olives", "olives")]
+)
+def test_a_point_that_a_name_begins_with_belongs_to_it(said: str, named: str) -> None:
+    """Points of omission, and a full stop behind, do not."""
+    found = thing(said)
+    assert found is not None
+    assert found.name == named
+
+
+@pytest.mark.parametrize(
     ("before", "after", "now"),
     [
         ("I speak Farsi.", "Let me fix that, I speak Dari.", ("speaks", "dari")),

@@ -217,6 +217,20 @@ def test_machines_say_nothing_about_themselves(role: str, speaker: str | None) -
 
 @pytest.mark.parametrize(
     "text",
+    ["No nuts for me, please.", "Please no nuts for me always.", "No dark mode, please."],
+)
+def test_what_nobody_wants_is_no_preference(text: str) -> None:
+    """A "no" before a thing is no answer to be left out: the rest says the opposite."""
+    assert contents(text) == []
+
+
+def test_a_no_that_answers_is_left_out() -> None:
+    """After "No," comes what is wanted."""
+    assert contents("No, tea for me, please.") == ["Tea for the user, please."]
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "If I lived in Rome I'd eat better.",
         "My boss says I work at a circus.",

@@ -36,6 +36,8 @@ FENCED = "Here it is:\n```python\ndef f(x):\n    return  X\n```\nDone."
             "address",
             "221 Oak Park Avenue, Springfield, IL 62704",
         ),
+        ("Es ist Hauptstraße 5a, 10115 Berlin.", "address", "Hauptstraße 5a, 10115 Berlin"),
+        ("To Via Roma 12, 20121 Milano!", "address", "Via Roma 12, 20121 Milano"),
     ],
 )
 def test_words_that_must_survive_are_found(text: str, kind: str, words: str) -> None:
@@ -49,6 +51,7 @@ def test_words_that_must_survive_are_found(text: str, kind: str, words: str) -> 
         "I use `git` and `vim`.",
         'He said "no".',
         "I live on Juniper Lane in Ashford.",
+        "My address is Torstraße 22, Berlin.",
         "The password hint is my dog's name.",
         "It cost 14 euros, Ashford was nice, and I called 555 1234.",
         "Don't run `this is not a command` please.",

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.consolidation.findings import FindingsStore, ReadEpisode
+from engram.consolidation.forgetting import without_sources
 from engram.contracts.importing import ImportBatch, ImportKind, StoreBatchInput
 from engram.domain.memories import Episode, Fact, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
@@ -86,6 +87,32 @@ async def test_what_gave_way_in_a_batch_is_noted_in_two_writes(
         assert (old.status, old.superseded_by) == (MemoryStatus.SUPERSEDED, new.id)
         assert new.supersedes == (old.id,)
     assert facts[-1].status is MemoryStatus.ACTIVE
+
+
+async def test_facts_and_denials_have_the_tags_of_every_turn_that_says_so() -> None:
+    """Also what is told again under another tag; and without a forgotten turn, no more its tag."""
+    words = "My email address is {}. I don't use Mongo."
+    told = []
+    for number, tag in enumerate(("work", "home")):
+        turn, found = read(number, ADDRESSES[0], words)
+        told.append((turn.model_copy(update={"tags": (tag,)}), found))
+    embedder = make_embedder("wordllama")
+    async with borrowed_store() as repository:
+        vectors = await embedder.embed_documents([turn.content for turn, _ in told])
+        pairs = zip(told, vectors, strict=True)
+        await repository.insert(SCOPE, [NewMemory(turn, vector) for (turn, _), vector in pairs])
+        store = FindingsStore(repository, embedder, lambda: uuid4().hex)
+        for one in (*told, told[0]):
+            await store.store(REQUEST, [one])
+        pages = [
+            await repository.scroll(SCOPE, kind, limit=10)
+            for kind in (MemoryType.FACTUAL, MemoryType.NEGATION)
+        ]
+    kept = [memory for page in pages for memory in page.memories]
+    assert [memory.tags for memory in kept] == [("home", "work")] * 2
+    (first, _), (second, _) = told
+    left = [without_sources(m, {first.id}, {second.id: second}) for m in kept]  # type: ignore[arg-type]  # both are derived
+    assert [memory and memory.tags for memory in left] == [("home",)] * 2
 
 
 async def facts_of(

@@ -11,6 +11,7 @@ from engram.consolidation.amendments import MOST_AGREED, corroborated, traits
 from engram.consolidation.summaries import group_of
 from engram.digests.profiles import answers
 from engram.domain.memories import Episode, MemoryStatus
+from engram.domain.turns import MAX_TAGS
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 FAR, FARTHER = on(4000), on(5000)
@@ -129,3 +130,22 @@ def test_what_ends_stands_in_no_digest_and_no_summary() -> None:
     assert answers(lasting)
     assert group_of(memory) is None
     assert group_of(lasting) is not None
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_tags_are_those_of_all_turns_in_any_order(order: tuple[int, ...]) -> None:
+    """Told again under another tag, a conclusion is found by both."""
+    turns = [turn(1, tags=("work",)), turn(2, tags=("home", "work"))]
+    knowledge = ReconciledKnowledge()
+    for number in order:
+        told = turns[number]
+        knowledge.hear(told, stated(told, "uses", "Vim"))
+    assert knowledge.of("vim")[0].tags == ("home", "work")
+
+
+def test_tags_that_are_taken_over_are_bounded() -> None:
+    """As many as a turn may have, the same ones whichever turn came first."""
+    many = [turn(n, tags=tuple(f"t{n}{letter:02}" for letter in range(40))) for n in (1, 2)]
+    found = traits(many, 0.5)["tags"]
+    assert found == traits(many[::-1], 0.5)["tags"]
+    assert len(found) == MAX_TAGS

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from engram.domain.sanitize import is_visible
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import Turn, check_turn, end_of
 from engram.errors import InvalidScope, InvalidTurn
@@ -24,6 +25,7 @@ CONTENT = "hunter2"
     [
         ({"content": ""}, "empty"),
         ({"content": " \n\t\u00a0 "}, "empty"),
+        ({"content": "\u200b\u2060 \ufeff"}, "empty"),
         ({"content": f"{CONTENT}\x00"}, "NUL"),
         ({"content": CONTENT * 5000}, "35000 bytes"),
         ({"content": CONTENT, "role": "boss"}, "role"),
@@ -31,6 +33,7 @@ CONTENT = "hunter2"
         ({"content": CONTENT, "timestamp": NOW + timedelta(days=2)}, "believable"),
         ({"content": CONTENT, "timestamp": NOW.replace(year=1776)}, "believable"),
         ({"content": CONTENT, "speaker": "  "}, "speaker"),
+        ({"content": CONTENT, "speaker": "\u200b"}, "speaker"),
         ({"content": CONTENT, "speaker": "x" * 300}, "speaker"),
         ({"content": CONTENT, "message_id": ""}, "message id"),
         ({"content": CONTENT, "speaker": "Bob\n- 2026-01-01 Bob"}, "speaker .* control"),
@@ -94,9 +97,9 @@ def test_a_lone_surrogate_is_refused() -> None:
         check_turn(turn, now=NOW, max_bytes=1024)
 
 
-@given(st.text(min_size=1, max_size=200).filter(lambda t: t.strip() and "\x00" not in t))
+@given(st.text(min_size=1, max_size=200).filter(lambda t: is_visible(t) and "\x00" not in t))
 def test_any_other_text_is_accepted(content: str) -> None:
-    """Whatever Unicode people write is kept: only NUL, surrogates and emptiness are refused."""
+    """Whatever Unicode people write is kept: only NUL, surrogates and the unseen are refused."""
     check_turn(Turn(content=content), now=NOW, max_bytes=1024)
 
 

@@ -363,7 +363,21 @@ CASES: list[tuple[str, list[str]]] = [
     ("ISBN 9780262033848", []),
     ("my account number is 2125550187", []),
     ("+12 345", []),
-    ("text me: +1-212-555-0187 ext. 5", ["phone:+12125550187"]),
+    ("text me: +1-212-555-0187 ext. 5", ["phone:+12125550187;ext=5"]),
+    ("call 212-555-0187, extension 12", ["phone:+12125550187;ext=12"]),
+    ("call +44 20 7946 0018 x5y", ["phone:+442079460018"]),
+    ("I lost -$20", ["money:USD -20.00"]),
+    ("a refund (−20 EUR)", ["money:EUR -20.00"]),
+    ("it made minus 5 dollars", ["money:USD -5.00"]),
+    ("- milk\n-$20 for lunch", ["money:USD 20.00"]),
+    ("$50-$60", ["money:USD 50.00", "money:USD 60.00"]),
+    ("5 dollars and 20 cents", ["money:USD 5.20"]),
+    ("five euros twenty cents", ["money:EUR 5.20"]),
+    ("5 dollars and 20 people", ["money:USD 5.00"]),
+    ("clone git@github.com:foo/bar.git", []),
+    ("scp it to root@host.org:~/in", []),
+    ("use logo@2x.png", []),
+    ("ada@x.org: hello", ["email:ada@x.org"]),
     ("00 44 20 7946 0018", []),
 ]
 
@@ -429,6 +443,30 @@ def test_who_says_i_am_names_themselves(text: str, speaker: str | None, whose: s
     (fact,) = extract_facts(text, WEDNESDAY, speaker=speaker)
     of = None if fact.slot is None else (fact.slot.subject, fact.slot.predicate)
     assert of == (None if whose is None else (whose, "is called"))
+
+
+@pytest.mark.parametrize(
+    ("text", "theirs"),
+    [
+        ("In an emergency call 212-555-0187.", False),
+        ("Remind me to call 212-555-0187 now.", False),
+        ("For billing questions use billing@corp.com.", False),
+        ("He told me to write to hr@corp.com from now on", False),
+        ("Write to hr@corp.com, not to me.", False),
+        ("Write to bob@example.org.", False),
+        ("Please use ada@y.org from now on.", True),
+        ("I want you to use ada@y.org instead.", True),
+        ("Write to ada@y.org, not ada@x.org.", True),
+        ("Write to me at ada@y.org.", True),
+        ("Call me on 212-555-0187.", True),
+        ("My old number's dead, use 212-555-0187.", True),
+        ("The new number is 212-555-0187.", True),
+    ],
+)
+def test_an_address_to_write_to_is_anybodys(text: str, theirs: bool) -> None:
+    """It is the speaker's where "me" is said, or that it takes the place of another."""
+    (first, *_) = extract_facts(text, WEDNESDAY)
+    assert (first.slot is not None) is theirs
 
 
 def test_event_at_is_in_the_zone_of_the_turn() -> None:

@@ -184,6 +184,8 @@ async def test_an_address_that_comes_back_holds_again(repository: EdgeRepository
         ("My blog is https://ada.example.org", "My portfolio is https://work.example.org"),
         ("Tom's email is tom@x.org.", "Ann's email is ann@x.org."),
         ("My email is ada@home.org.", "Please write to bob@x.org about it."),
+        ("My email is ada@home.org.", "For billing questions use billing@x.org."),
+        ("My phone is 415-555-2671.", "In an emergency call 212-555-0187."),
         ("My name is Ann.", "My name is Ann Lee."),
         ("My email is ada@home.org and my email is ada@spare.org.", "Thanks."),
     ],

@@ -138,7 +138,7 @@ def test_a_question_that_is_no_text_or_too_long_is_refused() -> None:
     most = SETTINGS.max_turn_bytes
     RecallRequest.of("x" * most, settings=SETTINGS)
     for text, said in (
-        (" ", "The query is empty. Allowed: text with a visible character."),
+        (" \u200b", "The query is empty. Allowed: text with a visible character."),
         (
             "\ud800",
             "The query holds a lone surrogate, so it is not valid Unicode. "

@@ -72,7 +72,7 @@ BRANCHED = tree(
     node(5, 4, "user", {"asset_pointer": "file://x"}, "Look at this.", kind="multimodal_text"),
     node(6, 5, "assistant", "print(1)", kind="code", recipient="python"),
     node(7, 6, "tool", "1"),
-    node(8, 7, "assistant", "  "),
+    node(8, 7, "assistant", " \u200b"),
     node(9, 8, "user", "hidden words", metadata={"is_visually_hidden_from_conversation": True}),
     node(10, 9, "assistant", "It is one."),
     current="n10",
@@ -158,7 +158,7 @@ CLAUDE = {
             ],
             "created_at": "2024-05-01T10:00:02Z",
         },
-        {"uuid": "c", "sender": "human", "text": " ", "created_at": "soon"},
+        {"uuid": "c", "sender": "human", "text": "\u200b", "created_at": "soon"},
         {"uuid": "d", "sender": "someone", "text": "Words."},
         "not a message",
     ],
@@ -210,7 +210,7 @@ def test_lines() -> None:
         "tags": ["home"],
         "importance": 0.9,
     }
-    dated, empty = {"content": "x", "timestamp": 1.5}, {"content": " "}
+    dated, empty = {"content": "x", "timestamp": 1.5}, {"content": " \u200b"}
     text = "\n".join(("\ufeff" + json.dumps(full), "", json.dumps(dated), json.dumps(empty)))
     turns, left_out = read(lines.read, text)
     assert turns[0] == FoundTurn(
