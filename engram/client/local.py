@@ -178,7 +178,10 @@ def direct_engine(
         DigestHandlers(repository, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
-        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
+        LifecycleHandlers(
+            *(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
+            settings.digests,
+        ),
         ReviewHandlers(reviews, repository),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         AuditHandlers(trail),
