@@ -18,7 +18,7 @@ from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.digests import EntityKind
-from engram.domain.memories import Evidence, MemoryType, Provenance, SemanticMemory
+from engram.domain.memories import Evidence, MemoryForm, MemoryType, Provenance, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import PROFILE, AboutSomebody, Profile, ProfileLine
@@ -31,7 +31,7 @@ from engram.server.mcp_tools import MemoryAccess
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
-from tests.support.recall_memories import semantic
+from tests.support.recall_memories import negation, semantic
 
 READING = {"recall", "recall_at", "context", "history", "verify", "profile", "stats", "reviews"}
 WRITING = {
@@ -360,6 +360,24 @@ async def test_resources(engine: FakeEngine) -> None:
         assert '"content":"I live in Porto."' in one.text
         with pytest.raises(MCPError, match="No memory with this id"):
             await client.read_resource("engram://memories/none")
+
+
+async def test_what_holds_is_listed_without_digests_and_what_was_denied(
+    engine: FakeEngine,
+) -> None:
+    """A profile repeats what is listed beside it; what the user took back is not told as true."""
+    scope = Scope.of("default", "ada")
+    profile = semantic("The user (user):", form=MemoryForm.PROFILE)
+    denied, tea = semantic("The user uses MongoDB."), semantic("The user likes tea.")
+    denial = negation("The user does not use MongoDB.", "use mongodb", at=1)
+    kept: dict[str, Any] = {one.id: one for one in (profile, denied, tea, denial)}
+    engine.kept[scope] = kept
+    async with client_of(engine) as client:
+        (listed,) = (await client.read_resource("engram://memories")).contents
+    assert isinstance(listed, TextResourceContents)
+    assert "likes tea" in listed.text
+    assert "The user (user)" not in listed.text
+    assert "uses MongoDB" not in listed.text
 
 
 async def test_a_run_leads_to_what_it_wrote(engine: FakeEngine) -> None:
