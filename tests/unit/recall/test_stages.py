@@ -259,6 +259,7 @@ def test_a_memory_without_a_life_is_neither_raised_nor_lowered() -> None:
     assert weights[None] == 1.0
     assert weights[LifecycleState.VALIDATED] == weights[LifecycleState.ACTIVE] > 1.0
     assert 1.0 > weights[LifecycleState.CANDIDATE] > weights[LifecycleState.STALE]
+    assert weights[LifecycleState.ARCHIVED] == weights[LifecycleState.STALE]
     disputed = plain.model_copy(update={"disputed_with": ("x",)})
     assert lifecycle_weight(disputed, factors) < 1.0
 
