@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 from mcp import Client
@@ -103,6 +104,23 @@ async def test_remembering_and_recalling(engine: FakeEngine) -> None:
     assert f"2026-05-20 user: I live in Porto. [episodic {episode.id}]" in found
     assert found.startswith("<engram-memory ")
     assert "1 episodic" in count
+
+
+async def test_the_same_words_with_another_end_are_told_again(engine: FakeEngine) -> None:
+    """Until when, how much and in which sentence make another turn; the same once more is not."""
+    said = {"text": "I am in Rome."}
+    ways: list[dict[str, Any]] = [
+        *({}, {"until": "2030-05-20"}, {"until": "2030-06-20"}),
+        *({"importance": 0.9}, {"summary": "In Rome."}),
+    ]
+    async with client_of(engine) as client:
+        for more in (*ways, *ways):
+            await called(client, "remember", **said, **more)
+    kept = engine.kept[Scope.of("default", "ada")].values()
+    assert len(kept) == len({one.message_id for one in kept}) == len(ways)
+    # What is sent without any of them has the id that it always had.
+    plain = uuid5(NAMESPACE_URL, "engram:mcp:user::I am in Rome.")
+    assert str(plain) in {one.message_id for one in kept}
 
 
 async def test_recalling_as_of_a_day_means_its_end(engine: FakeEngine) -> None:
