@@ -443,7 +443,7 @@ def _postal(text: str, low: str) -> _Spans:
 _ENCODED: Final = re.compile(r"%(?:25)*([2-7][0-9A-Fa-f])")
 
 
-class _Shown(NamedTuple):
+class _AsShown(NamedTuple):
     """A text as it is shown, and the way back.
 
     Attributes:
@@ -459,7 +459,7 @@ class _Shown(NamedTuple):
         return PersonalSpan(self.places[span.start][0], self.places[span.end - 1][1], span.kind)
 
 
-def _shown(text: str) -> _Shown | None:
+def _shown(text: str) -> _AsShown | None:
     """``text`` as it is shown; None where that is what is written."""
     plain_letters = text.isascii() or (
         unicodedata.is_normalized("NFKC", text)
@@ -479,7 +479,7 @@ def _shown(text: str) -> _Shown | None:
             letters.append(letter)
             places += [(at, end)] * len(letter)
         at = end
-    return _Shown("".join(letters), places)
+    return _AsShown("".join(letters), places)
 
 
 def _decoded(code: re.Match[str]) -> str:
