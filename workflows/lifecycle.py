@@ -41,6 +41,7 @@ from engram.domain.scope import Scope
 from engram.errors import UnforeseenFailure
 from engram.workflows.support import (
     check_start,
+    compose,
     execute,
     failure_of,
     listing_of_this_run,
@@ -81,6 +82,9 @@ class DecayWorkflow:
                 failures = (*report.failures, failure_of(error))
                 return _ended(report.model_copy(update={"failures": failures}))
             report = report.plus(done.report)
+            if done.moved and not state.dry_run and state.policy.digests is not None:
+                limit = state.policy.store_timeout
+                await compose(state.scope, done.moved, state.policy.digests, limit)
             if done.position is None:
                 _describe(state.model_copy(update={"report": report}))
                 return _ended(report)

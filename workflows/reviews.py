@@ -9,9 +9,8 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from engram.contracts import names
-from engram.contracts.activities import DigestActivities, DisputeActivities
+from engram.contracts.activities import DisputeActivities
 from engram.contracts.attributes import STAGE_SEARCH_KEY
-from engram.contracts.consolidation import DigestInput
 from engram.contracts.messages import Failure
 from engram.contracts.reviews import (
     AnswerReview,
@@ -32,6 +31,7 @@ from engram.errors import InvalidInput
 from engram.workflows.support import (
     as_update_failure,
     check_start,
+    compose,
     execute,
     failure_of,
     refusal,
@@ -136,13 +136,15 @@ class DisputeReviewWorkflow:
                 return await self._settled_elsewhere(found)
             case DisputeState.HALFWAY:
                 stands = tuple(one for one in ids if one not in found.refuted)
-                return await self._settle(ReviewEnd.SETTLED, Settlement(stands, found.refuted))
+                return await self._settle(
+                    found, ReviewEnd.SETTLED, Settlement(stands, found.refuted)
+                )
         if self._keep is not None:
             settlement = found.settled_by(self._keep, ids)
-            return await self._settle(ReviewEnd.ANSWERED, settlement, confirmed=True)
+            return await self._settle(found, ReviewEnd.ANSWERED, settlement, confirmed=True)
         if workflow.now() >= self._deadline:
             settlement = found.settled_after(self._state.rules.default, ids)
-            return await self._settle(ReviewEnd.DEFAULTED, settlement)
+            return await self._settle(found, ReviewEnd.DEFAULTED, settlement)
         if workflow.now() >= self._reminder_at():
             self._remind()
         return None
@@ -162,7 +164,12 @@ class DisputeReviewWorkflow:
             return
 
     async def _settle(
-        self, end: ReviewEnd, settlement: Settlement, *, confirmed: bool = False
+        self,
+        found: DisputeFound,
+        end: ReviewEnd,
+        settlement: Settlement,
+        *,
+        confirmed: bool = False,
     ) -> ReviewOutcome:
         if settlement.kept or settlement.refuted:
             await execute(
@@ -177,37 +184,19 @@ class DisputeReviewWorkflow:
                 f"{end}: keep {len(settlement.kept)}, refute {len(settlement.refuted)}",
                 self._state.store_timeout,
             )
-            await self._compose()
+            await self._compose(found)
         return self._ended(end, settlement)
 
     async def _settled_elsewhere(self, found: DisputeFound) -> ReviewOutcome:
-        await self._compose()
+        await self._compose(found)
         stands = tuple(one for one in self._state.memory_ids if one not in found.refuted)
         return self._ended(ReviewEnd.SETTLED, Settlement(stands, found.refuted))
 
-    async def _compose(self) -> None:
-        """Let profiles follow. They do so with the next touch, too: nothing is lost with it."""
-        info = workflow.info()
-        if not self._state.digests.enabled:
-            return
-        try:
-            await execute(
-                DigestActivities.digest_knowledge,
-                DigestInput(
-                    scope=self._state.scope,
-                    now=workflow.now(),
-                    policy=self._state.digests,
-                    memory_ids=self._state.memory_ids,
-                    workflow_id=info.workflow_id,
-                    run_id=info.run_id,
-                ),
-                "compose profiles again",
-                self._state.store_timeout,
-            )
-        except ActivityError as error:
-            if is_cancelled_exception(error):
-                raise
-            workflow.logger.warning("profiles do not follow yet: %s", failure_of(error).code)
+    async def _compose(self, found: DisputeFound) -> None:
+        """Let profiles follow: what it was about, and what holds again where that does not."""
+        state = self._state
+        touched = (*state.memory_ids, *found.replaced)
+        await compose(state.scope, touched, state.digests, state.store_timeout)
 
     async def _put_off(self, failure: Failure) -> None:
         """What failed for a day is tried again later; who waits for an answer is told now."""

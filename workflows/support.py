@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -24,6 +24,7 @@ from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidateTurnsOutput,
     ConsolidationPolicy,
+    DigestInput,
     DigestStageInput,
     DigestStageOutput,
     EpisodeBatch,
@@ -45,6 +46,7 @@ from engram.contracts.lifecycle import PassState, WalkInput
 from engram.contracts.messages import Failure, Message, Population
 from engram.contracts.reviews import OpenReviewsInput, OpenReviewsOutput
 from engram.contracts.session import ConsolidationRequest, RequestConsolidationInput
+from engram.domain.buffer import portions
 from engram.domain.plan import ConsolidationPlan, Discard
 from engram.domain.rules import DigestPolicy, ReviewRules
 from engram.domain.scope import Scope
@@ -327,6 +329,40 @@ R = TypeVar("R", bound=Message | ConsolidationPlan)
 
 # A worker that died is noticed after so long, not after the whole time limit.
 _HEARTBEAT = timedelta(seconds=15)
+# A second or two of work, so that an attempt that is cut short repeats little.
+_COMPOSED_AT_ONCE = 200
+
+
+async def compose(
+    scope: Scope, memory_ids: tuple[str, ...], policy: DigestPolicy, limit: timedelta
+) -> None:
+    """Let profiles and topics follow what became of memories.
+
+    They do so with the next touch, too: what fails for a day is let be, for nothing is lost
+    with it.
+    """
+    if not policy.enabled:
+        return
+    info = workflow.info()
+    try:
+        for part in portions(memory_ids, _COMPOSED_AT_ONCE):
+            await execute(
+                DigestActivities.digest_knowledge,
+                DigestInput(
+                    scope=scope,
+                    now=workflow.now(),
+                    policy=policy,
+                    memory_ids=part,
+                    workflow_id=info.workflow_id,
+                    run_id=info.run_id,
+                ),
+                "compose profiles again",
+                limit,
+            )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        workflow.logger.warning("profiles do not follow yet: %s", failure_of(error).code)
 
 
 async def execute(

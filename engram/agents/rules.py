@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from itertools import combinations
+from itertools import chain, combinations, product
 from typing import Any, Final
 
 import structlog
@@ -105,6 +105,7 @@ _MOST_ENTITIES: Final = 5
 _CAPITALISED_NAME = re.compile(
     r"(?<!\w)(?:[a-z]{1,3}(?=[A-Z]))?[A-Z0-9][\w'&.+#-]*(?:\s+(?:(?:of|de|da|la|du|von|van|the|&)\s+)?[A-Z][\w'&.+#-]*)*"
 )
+_ENDS_SENTENCE = re.compile(r"(?:^|\s)[^\s.]{2,}\.$")
 # Capitalised only because they begin a sentence.
 _NO_NAMES = frozenset(
     {"i", "i'm", "i've", "i'll", "i'd", "we", "my", "our", "the", "a", "there", "it", "always",
@@ -142,7 +143,7 @@ def from_statement(
     category, importance = weight(stated)
     changes = stated.begins or not stated.holds or bool(_SINCE.search(stated.sentence.text))
     thing = stated.thing
-    entities = _CAPITALISED_NAME.findall(thing.phrase)
+    entities = _capitalised(thing.phrase)
     return _proposed(
         sources=[turn.alias],
         content=sentence(of or _who(turn), stated),
@@ -331,8 +332,14 @@ def _quotes(turn: TurnView, where: Sentence) -> list[str]:
 
 def _names(text: str) -> list[str]:
     """Names in a clause; what only its beginning capitalises is none."""
-    found = (one for one in _CAPITALISED_NAME.findall(text) if one.lower() not in _NO_NAMES)
+    found = (one for one in _capitalised(text) if one.lower() not in _NO_NAMES)
     return list(dict.fromkeys(found))[:_MOST_ENTITIES]
+
+
+def _capitalised(text: str) -> list[str]:
+    """Words with a capital, without the full stop of a sentence; "U.S." is spelled with its own."""
+    found: list[str] = _CAPITALISED_NAME.findall(text)
+    return [one[:-1] if _ENDS_SENTENCE.search(one) else one for one in found]
 
 
 # --- the extraction request, answered by rule
@@ -713,29 +720,37 @@ _MOST_NAMING_IT = 12
 
 
 def link(request: LinkingRequest) -> LinkingAnswer:
-    """Pairs of memories that share an entity or the object of their slots, and paraphrases.
+    """Pairs of memories that name the same, or of which one names what the other is about.
 
-    Prunes nothing.
+    Paraphrases too. Prunes nothing.
     """
     naming: dict[str, list[MemoryView]] = defaultdict(list)
+    about: dict[str, list[MemoryView]] = defaultdict(list)
     for memory in request.memories:
         for name in _named_things(memory):
             naming[name].append(memory)
-    found: dict[tuple[str, str], LinkProposal] = {}
+        if memory.slot is not None:
+            about[memory.slot.subject].append(memory)
+    found: dict[frozenset[str], LinkProposal] = {}
     for name, memories in naming.items():
         if len(memories) > _MOST_NAMING_IT:
             continue
-        for first, second in combinations(memories, 2):
+        told = about.get(name, [])
+        # Not all that is about one with each other: its profile has that together.
+        leading = product(memories, told) if len(memories) + len(told) <= _MOST_NAMING_IT else ()
+        alike = ((one, other, f"both name {name}") for one, other in combinations(memories, 2))
+        led = ((one, other, f"names {name}, which the other is about") for one, other in leading)
+        for first, second, why in chain(alike, led):
             if not (first.fresh or second.fresh) or _tell_the_same(first, second):
                 continue
             found.setdefault(
-                (first.alias, second.alias),
+                frozenset((first.alias, second.alias)),
                 LinkProposal(
                     source=first.alias,
                     target=second.alias,
                     kind=LinkKind.ENTITY,
                     confidence=_ENTITY_CONFIDENCE,
-                    why=f"both name {name}"[:300],
+                    why=why[:300],
                 ),
             )
     links = list(found.values())[:MAX_PROPOSED_LINKS]
@@ -775,7 +790,7 @@ def _paraphrases(memories: Sequence[MemoryView]) -> list[Decision]:
 
 
 def _named_things(memory: MemoryView) -> list[str]:
-    """What it names, normalised, each once, in order; the subject counts unless it is the user."""
+    """What it names beside what it is about, normalised, each once, in order; never the user."""
     names = dict.fromkeys(normalise(entity) for entity in memory.entities)
     if memory.slot is not None:
         names[memory.slot.object] = None

@@ -26,7 +26,7 @@ from engram.operations.reviews import ReviewHandlers
 from engram.operations.transfer import TransferHandlers
 from engram.operations.trials import TrialHandlers
 from engram.operations.turns import TurnHandlers
-from engram.ports import Clock, Embedder, MemoryRepository, Scrubber
+from engram.ports import Clock, Embedder, MemoryRepository, Reranker, Scrubber
 from engram.recall.context import Briefing
 from engram.recall.pipeline import Recaller
 from engram.settings import Settings
@@ -157,13 +157,8 @@ def direct_engine(
     gateway, passes = WorkflowGateway(client, settings), PassRunner(client, settings)
     reviews = ReviewGateway(client, settings)
     rules, links = settings.lifecycle_rules, RunLinks(ui_url, settings.temporal_namespace)
-    reranker = None
-    if settings.reranker:
-        from engram.agents.reranking import make_reranker  # noqa: PLC0415 - only what is used loads
-
-        reranker = make_reranker(settings.reranker)
     recaller = Recaller(
-        repository, embedder, settings.confidence_weights, settings, covers, reranker
+        repository, embedder, settings.confidence_weights, settings, covers, _reranker(settings)
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
@@ -178,7 +173,9 @@ def direct_engine(
         DigestHandlers(repository, recaller.negations, clock, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
         ForgettingHandlers(gateway, scrubber),
-        LifecycleHandlers(repository, embedder, passes, briefing, rules, clock, new_id, reviews),
+        LifecycleHandlers(
+            repository, embedder, passes, briefing, rules, clock, new_id, reviews, settings.digests
+        ),
         ReviewHandlers(reviews, repository),
         InspectionHandlers(repository, rules, settings.health, clock, new_id),
         AuditHandlers(trail),
@@ -196,6 +193,14 @@ def direct_engine(
     )
     auditor = None if trail is None else Auditor(handlers, trail, new_id)
     return DirectEngine(gateway, repository, handlers, turns, recalls, links, auditor)
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    if not settings.reranker:
+        return None
+    from engram.agents.reranking import make_reranker  # noqa: PLC0415 - only what is used loads
+
+    return make_reranker(settings.reranker)
 
 
 def _access_log(repository: MemoryRepository, settings: Settings) -> AccessLog:

@@ -246,6 +246,7 @@ def found_between(read: Mapping[str, AnyMemory], memory_ids: Sequence[str]) -> D
         newest_first=tuple(newest),
         best_supported_first=tuple(supported),
         refuted=tuple(one for one in memory_ids if is_refuted(found[one]) or _is_over(found[one])),
+        replaced=tuple({one: None for memory in found.values() for one in memory.supersedes}),
     )
 
 

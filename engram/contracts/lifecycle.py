@@ -11,7 +11,7 @@ from pydantic import Field
 
 from engram.contracts.messages import Failure, Message, Population, ScopedMessage, TimedMessage
 from engram.domain.memories import MemoryType
-from engram.domain.rules import LifecycleRules
+from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
 
 # --- what passes between clients, schedules, the passes over memories' lives, and their
@@ -31,6 +31,7 @@ class LifecyclePolicy(Message):
         promotion_batch: Memories that a promotion pass considers at once.
         pass_users: Users whose passes run at the same time.
         store_timeout: Longest time for one activity.
+        digests: By which profiles and topics follow what leaves; None: they do not.
     """
 
     lifecycle_rules: LifecycleRules = LifecycleRules()
@@ -38,6 +39,7 @@ class LifecyclePolicy(Message):
     promotion_batch: int = Field(default=10, ge=1)
     pass_users: int = Field(default=10, ge=1)
     store_timeout: timedelta = timedelta(seconds=30)
+    digests: DigestPolicy | None = None
 
     @classmethod
     def fixed_by(cls, settings: object) -> LifecyclePolicy:
@@ -176,7 +178,7 @@ class PassState(ScopedMessage):
         runs: Runs of this workflow so far, this one included.
     """
 
-    policy: LifecyclePolicy = LifecyclePolicy()
+    policy: LifecyclePolicy = LifecyclePolicy(digests=DigestPolicy())
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None
@@ -227,10 +229,17 @@ class WalkInput(TimedMessage):
 
 
 class ReviewOutput(Message):
-    """What reviewing memories did, and where to go on; None when the walk is over."""
+    """What reviewing memories did, and where to go on.
+
+    Attributes:
+        report: What was done, counted.
+        position: Where to go on; None when the walk is over.
+        moved: Knowledge and habits that left the answers, or came back to them.
+    """
 
     report: DecayReport
     position: WalkPosition | None = None
+    moved: tuple[str, ...] = ()
 
 
 class PromoteOutput(Message):
@@ -377,7 +386,7 @@ class MaintenanceState(Message):
     """
 
     kind: PassKind
-    policy: LifecyclePolicy = LifecyclePolicy()
+    policy: LifecyclePolicy = LifecyclePolicy(digests=DigestPolicy())
     population: Population = Population.REAL
     dry_run: bool = False
     began_at: datetime | None = None

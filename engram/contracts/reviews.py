@@ -181,12 +181,14 @@ class DisputeFound(Message):
             what has left the answers comes after what holds.
         best_supported_first: The same, by how many turns say so; then the newest first.
         refuted: Those that are refuted, or came to their end.
+        replaced: What they took the place of, which holds again where they do not.
     """
 
     state: DisputeState
     newest_first: tuple[str, ...] = ()
     best_supported_first: tuple[str, ...] = ()
     refuted: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
 
     def settled_by(self, keep: str, memory_ids: Sequence[str]) -> Settlement:
         """What a person's answer comes to."""

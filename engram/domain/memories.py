@@ -208,6 +208,12 @@ ANSWERING_FORMS: tuple[MemoryForm, ...] = (
 """The forms that recall answers with; the others are asked for by name."""
 DIGEST_FORMS: tuple[MemoryForm, ...] = tuple(f for f in MemoryForm if f not in ANSWERING_FORMS)
 """The forms that are composed from memories; no answer, and no evidence for anything."""
+FOLLOWING_FORMS: tuple[MemoryForm, ...] = (
+    MemoryForm.PROFILE,
+    MemoryForm.TOPIC,
+    MemoryForm.GUIDELINE,
+)
+"""The digests that say what other memories say, for as long as these do; a box goes as turns do."""
 
 
 class Resolution(StrEnum):

@@ -385,7 +385,7 @@ class RankingFactors(_Rules):
     candidate: float = Field(default=0.97, gt=0, le=1)
     """Factor for what was concluded once and not used since, or is disputed."""
     stale: float = Field(default=0.85, gt=0, le=1)
-    """Factor for what was unused for long."""
+    """Factor for what was unused for long, or has left the answers (`include_archived`)."""
     disputed: float = Field(default=0.8, gt=0, le=1)
     """Further factor for what was spoken against."""
     unsure: float = Field(default=0.85, gt=0, le=1)

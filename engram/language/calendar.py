@@ -159,6 +159,11 @@ _GETS = frozenset("get gets being be".split())
 _UNREAL = frozenset("if wish imagine suppose".split())
 _UNREAL_REACH = 3
 _TENSE_REACH = 160
+# "I promised Tom to call on Friday" was said; what was promised lies ahead.
+_RESOLVED = frozenset(
+    "promised agreed decided planned arranged offered volunteered vowed pledged swore".split()
+)
+_TO_REACH = 3
 
 
 def tense_at(low: str, start: int, end: int) -> Tense:
@@ -168,6 +173,9 @@ def tense_at(low: str, start: int, end: int) -> Tense:
     """
     for boundary in (CLAUSE_END, STATEMENT_END):
         before, after = _around(low, start, end, boundary)
+        if before[-1:] == ["each"] and low.startswith("on ", start):
+            # "$90 each on May 3" tells a price, "each May 3" a habit.
+            del before[-1]
         habits = _HABIT_WORDS.intersection(before) | _HABIT_WORDS.intersection(after)
         if habits:
             return Tense.HABIT
@@ -203,7 +211,8 @@ def _around(
 def _last(words: list[str]) -> Tense | None:
     for index in range(len(words) - 1, -1, -1):
         if (found := _mark(words, index)) is not None:
-            return found
+            ahead = words[index] in _RESOLVED and "to" in words[index + 1 : index + 1 + _TO_REACH]
+            return Tense.FUTURE if ahead else found
     return None
 
 
@@ -385,6 +394,17 @@ def last_weekday(day: date, weekday: int) -> date:
 def nearest_day(today: date, month: int, day: int, tense: Tense) -> date | None:
     """A day and month without a year: the next one, or the latest for what is past."""
     return nearest_of(today, lambda year: day_in_year(year, month, day), tense)
+
+
+def closest_day(today: date, month: int, day: int) -> date:
+    """A day and month without a year: the fewest days away, whichever way.
+
+    Raises:
+        ValueError: there is no such day near, as a 29th of February may be.
+    """
+    years = (today.year - 1, today.year, today.year + 1)
+    found = (one for year in years if (one := day_in_year(year, month, day)) is not None)
+    return min(found, key=lambda one: abs((one - today).days))
 
 
 def nearest_of(today: date, in_year: Callable[[int], date | None], tense: Tense) -> date | None:

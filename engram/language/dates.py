@@ -300,6 +300,17 @@ _ARRANGED = re.compile(
 )
 
 
+# "The invoice of October 1st": what is spoken of by its day was there on it. The sum that may
+# stand between was read before, and masked.
+_SUM = r"(?: of \ufffc+)?"
+_CHARGED = "charge|transaction|purchase|withdrawal|debit"
+_OF_ITS_DAY = re.compile(
+    rf"\b(?:(?:{_CHARGED}|invoice|bill|receipt|order|payment|transfer|refund|statement|delivery|"
+    rf"shipment|parcel|package|letter|e-?mail|message|call){_SUM} (?:of|from|dated)|"
+    rf"(?:{_CHARGED}){_SUM}) \Z"
+)
+
+
 class DateReader:
     """Reads the matches of one turn.
 
@@ -348,6 +359,10 @@ class DateReader:
             return tense_at(self.low, *match.span())
         told = self.asked.tense
         return told if told in {Tense.FUTURE, Tense.HABIT} else Tense.PAST
+
+    def of_its_day(self, match: re.Match[str]) -> bool:
+        """Whether something is spoken of by its day: an invoice, an order, a charge."""
+        return self.asked is None and _OF_ITS_DAY.search(self.before(match, 60)) is not None
 
     def before(self, match: re.Match[str], reach: int = 30) -> str:
         """What stands before a match, in lower case."""
@@ -421,6 +436,10 @@ def _day_and_month(reader: DateReader, match: re.Match[str]) -> When | None:
     if match["year"]:
         month = calendar.month_number(name)
         return calendar.on_day(date(int(match["year"]), month, int(match["day"])))
+    if reader.of_its_day(match):
+        return calendar.on_day(
+            calendar.closest_day(reader.today, calendar.month_number(name), int(match["day"]))
+        )
     tense = reader.tense(match)
     if tense is Tense.PAST and not reader.asked and _BIRTH.search(reader.before(match, 60)):
         return None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import phonenumbers
 
@@ -436,6 +437,55 @@ def _postal(text: str, low: str) -> _Spans:
             yield start, start + len(found[0].rstrip("."))
 
 
+# --- what is written so that a program, or a reader, sees something else than its letters
+
+# "%40"; "%2540" is that once more.
+_ENCODED: Final = re.compile(r"%(?:25)*([2-7][0-9A-Fa-f])")
+
+
+class _AsShown(NamedTuple):
+    """A text as it is shown, and the way back.
+
+    Attributes:
+        text: Without signs that are not seen, in plain letters, with encoded ones decoded.
+        places: For each of its letters, from where to where it stands in the text.
+    """
+
+    text: str
+    places: list[tuple[int, int]]
+
+    def in_text(self, span: PersonalSpan) -> PersonalSpan:
+        """What was found in what is shown, where it stands in the text."""
+        return PersonalSpan(self.places[span.start][0], self.places[span.end - 1][1], span.kind)
+
+
+def _shown(text: str) -> _AsShown | None:
+    """``text`` as it is shown; None where that is what is written."""
+    plain_letters = text.isascii() or (
+        unicodedata.is_normalized("NFKC", text)
+        and not any(unicodedata.category(one) == "Cf" for one in text)
+    )
+    encoded = {found.start(): found for found in _ENCODED.finditer(text)}
+    if plain_letters and not encoded:
+        return None
+    letters: list[str] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+    while at < len(text):
+        code = encoded.get(at)
+        end = at + 1 if code is None else code.end()
+        letter = unicodedata.normalize("NFKC", text[at]) if code is None else _decoded(code)
+        if unicodedata.category(text[at]) != "Cf":
+            letters.append(letter)
+            places += [(at, end)] * len(letter)
+        at = end
+    return _AsShown("".join(letters), places)
+
+
+def _decoded(code: re.Match[str]) -> str:
+    return chr(int(code[1], 16))
+
+
 # --- all of it
 
 _Finder: TypeAlias = Callable[[str, str], _Spans]
@@ -467,15 +517,21 @@ class BuiltInDetector:
         """See :meth:`engram.ports.PersonalDataDetector.find`."""
         # One for one: what is found there stands at the same place in the text.
         written = plain(text)
+        found = list(self._found(written))
+        shown = _shown(written)
+        if shown is not None:
+            found += [shown.in_text(span) for span in self._found(shown.text)]
+            # Of one kind the whole of it first, whichever way it was read.
+            ranks = [kind for kind, _ in self._finders]
+            found.sort(key=lambda span: (ranks.index(span.kind), span.start - span.end))
+        return _apart(found, len(text)) if len(found) > 1 else tuple(found)
+
+    def _found(self, written: str) -> Iterator[PersonalSpan]:
         low = fold(written)
         digits = _DIGIT.search(written) is not None
-        finders = self._finders if digits else self._finders[:_WITHOUT_DIGITS]
-        found = [
-            PersonalSpan(start, end, kind)
-            for kind, finder in finders
-            for start, end in finder(written, low)
-        ]
-        return _apart(found, len(text)) if len(found) > 1 else tuple(found)
+        for kind, finder in self._finders if digits else self._finders[:_WITHOUT_DIGITS]:
+            for start, end in finder(written, low):
+                yield PersonalSpan(start, end, kind)
 
 
 def _apart(found: list[PersonalSpan], length: int) -> tuple[PersonalSpan, ...]:

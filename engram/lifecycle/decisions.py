@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
+    FOLLOWING_FORMS,
     STORED_TYPES,
     AnyMemory,
     Category,
@@ -185,10 +186,10 @@ class Rulebook:
 
     def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, TransitionRule, Window]]:
         # Every stored turn passes here, so only the rows that can matter are looked at.
-        protected = memory.policy_class is PolicyClass.PROTECTED
+        spared = memory.policy_class is PolicyClass.PROTECTED or _follows_others(memory)
         for aspect, states in self._timed[memory.type, memory.status]:
             for rank, row in states.get(state_of(memory, aspect, self.rules), ()):
-                if protected and row.takes:
+                if spared and row.takes:
                     continue
                 window = row.when(memory, self._ground)
                 if window is not None:
@@ -264,6 +265,13 @@ def state_of(memory: AnyMemory, aspect: Aspect, rules: LifecycleRules) -> str:
             return verification_of(memory)
         case Aspect.POLICY_CLASS:
             return policy_class(memory, rules)
+
+
+def _follows_others(memory: AnyMemory) -> bool:
+    """Whether it is a digest that counts: it goes when what it is composed from goes."""
+    if not isinstance(memory, SemanticMemory) or memory.form not in FOLLOWING_FORMS:
+        return False
+    return memory.status is MemoryStatus.ACTIVE
 
 
 def _applied(memory: AnyMemory, row: TransitionRule, now: datetime) -> AnyMemory:

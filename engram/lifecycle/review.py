@@ -31,6 +31,8 @@ from engram.storage.updates import NewWriteId, update_memories
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000
+# What profiles and topics are composed from.
+_DIGESTED: Final = (MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
 
 
 @dataclass(slots=True)
@@ -42,6 +44,15 @@ class Steps:
     def note(self, memory: AnyMemory, transitions: Sequence[Transition]) -> None:
         """These are the memory's steps; what was noted of it before is void."""
         self.made[memory.id] = (memory.type, tuple(transitions))
+
+    def moved(self) -> tuple[str, ...]:
+        """Knowledge and habits whose status changed."""
+        return tuple(
+            memory_id
+            for memory_id, (memory_type, transitions) in self.made.items()
+            if memory_type in _DIGESTED
+            and any(step.aspect is Aspect.STATUS for step in transitions)
+        )
 
     def of(self, ids: Iterable[str]) -> tuple[tuple[RuleCount, ...], tuple[Change, ...]]:
         """The steps of these memories, counted, and the first of them quoted."""
@@ -105,9 +116,11 @@ class Reviewer:
         done = begun or ReviewOutput(report=nothing, position=request.position)
         while done.position is not None and done.report.reviewed < MOST_AT_ONCE:
             memories, position = await walk.page(done.position, request.batch)
-            part = await self.settle(memories, request)
+            steps = Steps()
+            part = await self.settle(memories, request, steps=steps)
             report = done.report.plus(DecayReport.model_validate(dict(part)))
-            done = ReviewOutput(report=report, position=position)
+            moved = (*done.moved, *steps.moved())
+            done = ReviewOutput(report=report, position=position, moved=moved)
             progress(done)
         return done
 
@@ -116,6 +129,7 @@ class Reviewer:
         memories: Sequence[AnyMemory],
         request: WalkInput,
         only: Aspect | None = None,
+        steps: Steps | None = None,
     ) -> PassReport:
         """Let happen to these memories, all of one type, what is due.
 
@@ -123,10 +137,11 @@ class Reviewer:
             memories: As they were read.
             request: By which rules and as of when; whether to write.
             only: Leave those alone in which no such state would change.
+            steps: Notes what happened to which.
         """
         scope, now = request.scope, request.now
         book = rulebook(request.rules, scope.namespace)
-        steps, erasable = Steps(), dict[str, AnyMemory]()
+        steps, erasable = steps or Steps(), dict[str, AnyMemory]()
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             # Somebody else may have been faster: then nothing is due any more.

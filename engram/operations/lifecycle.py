@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+import structlog
 from pydantic import Field
 
 from engram.consolidation.disputes import DisputeSettler, disputes_of
 from engram.contracts.lifecycle import Change, DecayReport, PromotionReport
 from engram.contracts.messages import Population
+from engram.digests.stage import Digests
+from engram.digests.versions import Composer
 from engram.domain.access import Access
-from engram.domain.memories import AnyMemory, SemanticMemory
-from engram.domain.rules import LifecycleRules
+from engram.domain.memories import AnyMemory, Episode, SemanticMemory
+from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.turns import check_moment
-from engram.errors import InvalidQuery
+from engram.errors import EngramError, InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
 from engram.lifecycle.policies import is_refuted
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from engram.temporal.reviews import ReviewGateway
 
 MOST_BRIEFED: Final = 200
+_log = structlog.get_logger("engram.client")
 
 
 class RunPass(Question):
@@ -81,12 +85,15 @@ class UserAction:
         makes_habits: Whether of knowledge it makes a habit instead.
         settles: Whether the memory holds, where that settles its disputes; None where it
             says nothing of that.
+        moves: Whether it can take the memory out of the answers, or bring it back: profiles
+            and topics follow.
     """
 
     operation: Operation[ActOn, Acted]
     decide: Callable[[AnyMemory, datetime, LifecycleRules], Changed]
     makes_habits: bool = False
     settles: bool | None = None
+    moves: bool = False
 
 
 def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[ActOn, Acted]:
@@ -100,17 +107,22 @@ ACTIONS: Final = {
             _said("confirm", "The user says that it is so; what contradicts it is refuted."),
             decisions.confirm,
             settles=True,
+            moves=True,
         ),
         UserAction(
             _said("dispute", "The user says that it is not so: it leaves the answers."),
             decisions.dispute,
             settles=False,
+            moves=True,
         ),
-        UserAction(_said("protect", "No rule may take it away any more."), decisions.protect),
+        UserAction(
+            _said("protect", "No rule may take it away any more."), decisions.protect, moves=True
+        ),
         UserAction(_said("unprotect", "Rules apply to it again."), decisions.unprotect),
         UserAction(
             _said("demote", "Put a memory aside: it leaves the answers, and stays readable."),
             decisions.demote,
+            moves=True,
         ),
         UserAction(
             _said(
@@ -152,6 +164,7 @@ class LifecycleHandlers:
         clock: The present.
         new_write_id: Makes a fresh value for each write.
         reviews: Are told when a dispute ends or begins.
+        digest_policy: By which profiles and topics follow what a user says of a memory.
     """
 
     def __init__(
@@ -164,8 +177,11 @@ class LifecycleHandlers:
         clock: Clock,
         new_write_id: NewWriteId,
         reviews: ReviewGateway,
+        digest_policy: DigestPolicy,
     ) -> None:
         self._repository = repository
+        self._digests = Digests(repository, embedder, new_write_id)
+        self._digest_policy = digest_policy
         self._reviews = reviews
         self._settler = DisputeSettler(repository, rules, new_write_id)
         self._embedder = embedder
@@ -216,6 +232,8 @@ class LifecycleHandlers:
         memory = await one_memory(self._repository, scope, asked.memory_id)
         if action.settles is not None:
             await self._tell_reviews(scope, before, memory)
+        if action.moves:
+            await self._compose(scope, before, beaten, now)
         return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
 
     async def _settle_others(
@@ -239,6 +257,19 @@ class LifecycleHandlers:
         await follow_sources(self._repository, scope, (after.id,), self._new_write_id)
         opened = [(after.id,)] if is_refuted(after) and not after.is_test else []
         await self._reviews.changed(scope, disputes_of(before), opened)
+
+    async def _compose(
+        self, scope: Scope, before: AnyMemory, beaten: tuple[str, ...], now: datetime
+    ) -> None:
+        """Let profiles and topics follow. They do so with the next touch, too: nothing is lost."""
+        if not self._digest_policy.enabled or isinstance(before, Episode):
+            return
+        heir = () if before.superseded_by is None else (before.superseded_by,)
+        touched = (before.id, *beaten, *before.supersedes, *heir)
+        try:
+            await self._digests.knowledge(Composer(scope, now), touched, (), self._digest_policy)
+        except EngramError as error:
+            _log.warning("profiles do not follow yet", code=error.code)
 
     @handles(DECAY)
     async def decay(self, scope: Scope, asked: RunDecay) -> DecayReport:

@@ -232,7 +232,7 @@ class Briefing:
         while heap and len(chosen) < limit:
             _, _, score, _, memory = heapq.heappop(heap)
             words = normalise(memory.content)
-            if words in chosen or self._denied(memory, negations):
+            if words in chosen or is_denied(memory, negations, self.covers):
                 continue
             if any(_says_already(one.memory, memory) for one in chosen.values()):
                 continue
@@ -262,13 +262,18 @@ class Briefing:
                 break
         return found
 
-    def _denied(self, memory: AnyMemory, negations: Sequence[NegationFact]) -> bool:
-        if isinstance(memory, NegationFact):
-            return False
-        return any(
-            negation.known_at > memory.known_at and self.covers(negation, memory)
-            for negation in negations
-        )
+
+def is_denied(
+    memory: AnyMemory,
+    negations: Iterable[NegationFact],
+    covers: Callable[[NegationFact, AnyMemory], bool],
+) -> bool:
+    """Whether something was said since that speaks against a memory; a denial denies no other."""
+    if isinstance(memory, NegationFact):
+        return False
+    return any(
+        negation.known_at > memory.known_at and covers(negation, memory) for negation in negations
+    )
 
 
 _SAID_BEFORE = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})

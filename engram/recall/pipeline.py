@@ -178,7 +178,8 @@ class Recaller:
         scored = score(pool.found, question.analysis, weights, explained=explained)
         moment = question.visibility.moment
         factors, context = self._settings.recall_factors, question.request.context
-        passing = weighted(scored, moment, self._rules, factors, context)
+        looking_back = question.visibility.as_of is not None
+        passing = weighted(scored, moment, self._rules, factors, context, looking_back=looking_back)
         if question.request.follow_links:
             passing = await follow(
                 self._repository,

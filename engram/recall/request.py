@@ -51,7 +51,7 @@ class Visibility:
             excludes no episode: what was said was said.
         include_archived: Archived memories count too.
         include_test: Test memories count too.
-        include_stale: Memories count that have not been used for long.
+        include_stale: Memories count that have not been used for long; with ``as_of`` always.
     """
 
     now: datetime
@@ -66,6 +66,11 @@ class Visibility:
         """The moment one looks from."""
         return self.as_of or self.now
 
+    @property
+    def counts_stale(self) -> bool:
+        """Whether stale memories count: of the past it is not known which ones were."""
+        return self.include_stale or self.as_of is not None
+
     def recalled(self, memory: Memory) -> datetime | None:
         """When ``memory`` was last recalled, as far as that was known then."""
         at = memory.last_accessed_at
@@ -75,7 +80,7 @@ class Visibility:
         """Whether ``memory`` counts."""
         return (
             (self.include_test or not memory.is_test)
-            and (self.include_stale or memory.lifecycle is not LifecycleState.STALE)
+            and (self.counts_stale or memory.lifecycle is not LifecycleState.STALE)
             and (memory.expires_at is None or memory.expires_at > self.moment)
             and (self._stands(memory) if self.as_of is None else self._stood(memory, self.as_of))
             and (self.valid_at is None or self._true(memory, self.valid_at))
@@ -244,7 +249,8 @@ class RecallFilters(TypedDict, total=False):
         roles: Of turns, only those of these: user, assistant, system, tool; all if None.
         metadata: Only memories whose metadata has all of these, up to 16: keys at its top, with
             texts of up to 128 characters, numbers, booleans or null.
-        include_stale: Bring also what was not used for long, and leaves soon; True if absent.
+        include_stale: Bring also what was not used for long, and leaves soon; True if absent. Of
+            the present only: with ``as_of`` it leaves nothing out.
         context: Circumstances, in words; habits bound to others come further behind.
     """
 
@@ -505,7 +511,7 @@ def visible(visibility: Visibility, memory_type: MemoryType) -> Filter:
     conditions: list[Condition] = []
     if not visibility.include_test:
         conditions.append(Not(Equals("is_test", value=True)))
-    if not visibility.include_stale:
+    if not visibility.counts_stale:
         conditions.append(Not(Equals("lifecycle", LifecycleState.STALE.value)))
     # "Not past" rather than "missing or to come": the same, and a third of the engine's work.
     conditions.append(Not(Between("expires_at", at_most=visibility.moment)))

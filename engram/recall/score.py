@@ -279,12 +279,18 @@ def weighted(
     rules: LifecycleRules,
     factors: RankingFactors,
     context: str | None = None,
+    *,
+    looking_back: bool = False,
 ) -> list[Ranked]:
-    """The candidates with their scores weighted, best first; habits by the circumstances, too."""
+    """The candidates with their scores weighted, best first; habits by the circumstances, too.
+
+    Looking back, no state in life counts: memories have it of now, and not of then.
+    """
     if not found:
         return []
     policy = policy_for(rules, found[0].memory.namespace)
-    weighed = [_weighted(one, now, policy, rules, factors) for one in found]
+    by_state = not looking_back
+    weighed = [_weighted(one, now, policy, rules, factors, by_state=by_state) for one in found]
     if context is not None:
         here = bare_stems(context)
         weighed = [_placed(one, here, factors.elsewhere) for one in weighed]
@@ -301,14 +307,14 @@ def _placed(one: Ranked, here: frozenset[str], elsewhere: float) -> Ranked:
     return one.times(elsewhere + (1.0 - elsewhere) * len(wanted & here) / len(wanted), "context")
 
 
-def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
+def lifecycle_weight(memory: AnyMemory, factors: RankingFactors, *, by_state: bool = True) -> float:
     """What its state in life multiplies a score with; 1 for a memory that has none."""
-    match memory.lifecycle:
+    match memory.lifecycle if by_state else None:
         case LifecycleState.VALIDATED | LifecycleState.ACTIVE:
             weight = factors.validated
         case LifecycleState.CANDIDATE:
             weight = factors.candidate
-        case LifecycleState.STALE:
+        case LifecycleState.STALE | LifecycleState.ARCHIVED:
             weight = factors.stale
         case _:
             weight = 1.0
@@ -318,10 +324,16 @@ def lifecycle_weight(memory: AnyMemory, factors: RankingFactors) -> float:
 
 
 def _weighted(
-    one: Ranked, now: datetime, policy: DecayPolicy, rules: LifecycleRules, factors: RankingFactors
+    one: Ranked,
+    now: datetime,
+    policy: DecayPolicy,
+    rules: LifecycleRules,
+    factors: RankingFactors,
+    *,
+    by_state: bool,
 ) -> Ranked:
     memory, whole, parts = one.memory, one.score, one.parts
-    for name, factor in _factors(memory, now, policy, rules, factors):
+    for name, factor in _factors(memory, now, policy, rules, factors, by_state=by_state):
         if factor == 1.0:
             continue
         after = min(1.0, whole * factor)
@@ -345,9 +357,11 @@ def _factors(
     policy: DecayPolicy,
     rules: LifecycleRules,
     factors: RankingFactors,
+    *,
+    by_state: bool,
 ) -> Iterator[tuple[str, float]]:
-    yield "lifecycle", lifecycle_weight(memory, factors)
-    if is_cold(memory, rules):
+    yield "lifecycle", lifecycle_weight(memory, factors, by_state=by_state)
+    if by_state and is_cold(memory, rules):
         # Never more than behind what is hot: cold memories may be the only answer.
         yield "cold", factors.cold
     if isinstance(memory, Episode):
@@ -413,7 +427,7 @@ def _asked(request: RecallRequest, memory: AnyMemory) -> Iterator[str]:
             f"role in {', '.join(request.roles or ())}",
         ),
         (request.metadata, f"metadata {', '.join(request.metadata or ())}"),
-        (not request.include_stale, "not stale"),
+        (not request.include_stale and request.as_of is None, "not stale"),
     )
     yield from (words for asked, words in said if asked)
     least = (

@@ -688,10 +688,10 @@ def _behind_turns(known: dict[str, Ranked], turn: str, successor: _Conclusion) -
 def without_repeats(found: Iterable[Ranked]) -> list[Ranked]:
     """The best of each content, in the order given.
 
-    The same words are one answer, whatever holds them. Where an episode and a
-    derived memory say the same, the derived one answers: it names its sources
-    and has a confidence. It takes the place, and the score, of the better of
-    the two.
+    The same words are one answer, whatever holds them; turns of several people
+    are not the same. Where an episode and a derived memory say the same, the
+    derived one answers: it names its sources and has a confidence. It takes the
+    place, and the score, of the better of the two.
     """
     alike: dict[str, list[int]] = {}
     kept: list[Ranked] = []
@@ -745,7 +745,26 @@ def _same(one: Ranked, kept: list[Ranked], places: list[int]) -> int | None:
     if not places:
         return None
     content = normalise(one.memory.content)
-    return next((p for p in places if normalise(kept[p].memory.content) == content), None)
+    return next(
+        (
+            place
+            for place in places
+            if normalise(kept[place].memory.content) == content
+            and not _of_several(one.memory, kept[place].memory)
+        ),
+        None,
+    )
+
+
+def _of_several(first: AnyMemory, second: AnyMemory) -> bool:
+    """Whether they are turns of different people: each says it of their own."""
+    if not isinstance(first, Episode) or not isinstance(second, Episode):
+        return False
+    return _voice(first) != _voice(second)
+
+
+def _voice(turn: Episode) -> tuple[str, str | None]:
+    return turn.role, None if turn.speaker is None else normalise(turn.speaker)
 
 
 def _outline(content: str) -> str:

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
+from engram.domain.memories import ANSWERING_FORMS, NegationFact
 from engram.errors import (
     AccessDenied,
     EngramError,
@@ -30,9 +31,11 @@ from engram.errors import (
     MemoryNotFound,
     UnforeseenFailure,
 )
+from engram.language.negation_scope import covers
 from engram.operations.audit import acting
 from engram.operations.memories import MemoryPage
 from engram.operations.refusals import refused
+from engram.recall.context import is_denied
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, McpCaller, Memories, MemoryTools, visitor_of
 
@@ -141,6 +144,8 @@ SERVER_INSTRUCTIONS = (
 )
 # How many memories the resource shows.
 _LISTED = 50
+# Each of those is held against each of these, while others wait.
+_MOST_DENIALS = 200
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -201,6 +206,20 @@ def _in_lines(page: MemoryPage, *, more: str) -> str:
     return f"{listed}\n({more})" if page.cursor else listed
 
 
+async def _concluded(memory: MemoryStore) -> MemoryPage:
+    """The first page of what holds: no digests, which repeat it, and nothing that was denied."""
+    page = await memory.list(
+        memory_types=("semantic", "factual"),
+        forms=ANSWERING_FORMS,
+        status="active",
+        limit=_LISTED,
+    )
+    denials = await memory.list(memory_types="negation", status="active", limit=_MOST_DENIALS)
+    negations = [one for one in denials.memories if isinstance(one, NegationFact)]
+    left = tuple(one for one in page.memories if not is_denied(one, negations, covers))
+    return page.model_copy(update={"memories": left})
+
+
 def _add_resources(server: MCPServer[None], access: Memories) -> None:
     @server.resource("engram://profile", mime_type="text/plain")
     @resource
@@ -212,11 +231,7 @@ def _add_resources(server: MCPServer[None], access: Memories) -> None:
     @resource
     async def memories() -> str:
         """What is concluded about the user and holds now, one memory a line, with date and id."""
-        page = await access.ask(
-            lambda memory: memory.list(
-                memory_types=("semantic", "factual"), status="active", limit=_LISTED
-            )
-        )
+        page = await access.ask(_concluded)
         return _in_lines(page, more="more is kept; search with the recall tool")
 
     @server.resource("engram://runs/{run_id}", mime_type="text/plain")

@@ -392,7 +392,8 @@ class MemoryTools:
         words as they were said, not your summary: facts, denials and conclusions are
         drawn from them, and dates in them are understood. Saying the same thing
         again in this session keeps it once. Do not pass secrets such as passwords.
-        What matters for a while only ("my flight leaves from gate 4") goes with until.
+        What matters for a while only ("my flight leaves from gate 4") goes with until;
+        with another until, what is known of it lasts as long as the later one.
         """
         said = None if when is None else _moment(when, InvalidTurn, end_of_day=False)
         turn = Turn(
@@ -402,7 +403,7 @@ class MemoryTools:
             expires_at=None if until is None else _moment(until, InvalidTurn, end_of_day=True),
             importance=importance,
             summary=summary,
-            message_id=str(uuid5(NAMESPACE_URL, f"engram:mcp:{said_by}:{when or ''}:{text}")),
+            message_id=_message_id(f"{said_by}:{when or ''}:{text}", until, importance, summary),
         )
         return stored(
             await self._access.ask(
@@ -642,6 +643,12 @@ class MemoryTools:
     async def stats(self) -> str:
         """How many memories of each type are kept for this user, and how many turns wait."""
         return counted(await self._access.ask(lambda memory: memory.stats()))
+
+
+def _message_id(said: str, *more: object) -> str:
+    """The same for the same words said with the same; until when they hold is a part of it."""
+    given = [str(one) for one in more] if any(one is not None for one in more) else []
+    return str(uuid5(NAMESPACE_URL, ":".join(["engram:mcp", said, *given])))
 
 
 def _moment(

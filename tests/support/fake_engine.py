@@ -174,6 +174,7 @@ class FakeEngine:
             for memory in kept
             if (asked.include_test or not memory.is_test)
             and asked.run_id in {None, memory.provenance.run_id}
+            and not (asked.form and getattr(memory, "form", asked.form[0]) not in asked.form)
         ]
         more = begin + asked.limit < len(found)
         return MemoryPage(

@@ -13,11 +13,13 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
+from engram.activities.consolidation import DigestActivitiesImpl
 from engram.activities.lifecycle import LifecycleActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
 from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
 from engram.contracts.session import ConsolidationRequest
+from engram.digests.stage import Digests
 from engram.domain.confidence import Confidence, ExtractionMethod
 from engram.domain.identity import derived_id, episode_id, normalise
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
@@ -133,6 +135,8 @@ async def lifecycle_workers(
         await requests(scope, asked)
 
     acting = LifecycleActivitiesImpl(wrap(store), make_embedder("wordllama"), lambda: uuid4().hex)
+    digests = Digests(store, make_embedder("wordllama"), lambda: uuid4().hex)
+    digesting = DigestActivitiesImpl(digests)
     asking = SessionActivitiesImpl(None, request)  # type: ignore[arg-type]  # these tests store no turns
     clients = [client, *[await _again(client) for _ in range(workers - 1)]]
     running = [
@@ -145,6 +149,7 @@ async def lifecycle_workers(
                 acting.promote,
                 acting.promote_session,
                 acting.find_due_users,
+                digesting.digest_knowledge,
                 asking.request_consolidation,
             ],
             interceptors=[TypedErrorInterceptor(), *interceptors],

@@ -25,13 +25,25 @@ from engram.contracts.lifecycle import (
     WalkPosition,
 )
 from engram.contracts.messages import Population
-from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType, SemanticMemory
+from engram.digests.stage import Digests
+from engram.digests.versions import Composer
+from engram.domain.memories import (
+    AnyMemory,
+    Category,
+    MemoryStatus,
+    MemoryType,
+    PolicyClass,
+    SemanticMemory,
+)
 from engram.domain.scope import Scope
+from engram.domain.slots import slot_of
+from engram.embedding.choice import make_embedder
 from engram.errors import UnknownFailure
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import disputed, fingerprint
 from engram.lifecycle.due import due_users
 from engram.lifecycle.review import Reviewer
+from engram.operations.digests import AboutSomebody, DigestHandlers
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import encode
@@ -74,6 +86,26 @@ async def test_what_is_due_leaves_and_everything_is_counted(lives: LifecycleUser
     assert (await lives.now(fresh)).revision == 0
     # Nothing is erased by time.
     assert await lives.store.count(lives.scope, MemoryType.EPISODIC) == 9
+
+
+async def test_profiles_live_as_long_as_what_they_say(lives: LifecycleUser) -> None:
+    """A profile outlasts its own age with what is kept, and goes without what leaves."""
+    slot = slot_of("user", "lives in", "Porto")
+    home = knowledge(lives.scope, "The user lives in Porto.", ago(500), slot=slot)
+    kept = home.model_copy(update={"policy_class": PolicyClass.PROTECTED})
+    tea = knowledge(
+        lives.scope, "The user likes tea.", ago(500), slot=slot_of("user", "likes", "tea"),
+        category=Category.PREFERENCE,
+    )  # fmt: skip
+    await lives.keep(kept, tea)
+    digests = Digests(lives.store, make_embedder("wordllama"), lambda: uuid4().hex)
+    composed = Composer(lives.scope, ago(500))
+    await digests.knowledge(composed, [kept.id, tea.id], (), lives.settings.digests)
+    await lives.passes.decay(lives.scope)
+    assert (await lives.now(tea)).status is MemoryStatus.ARCHIVED
+    profile = await DigestHandlers(lives.store).profile(lives.scope, AboutSomebody())
+    assert [line.text for line in profile.lines] == ["The user lives in Porto."]
+    assert (await lives.passes.decay(lives.scope, dry_run=True)).reviewed == 0
 
 
 async def test_a_second_pass_finds_nothing(lives: LifecycleUser) -> None:

@@ -310,12 +310,19 @@ def test_what_was_before_or_after_a_time_was_not_in_it(bound: str) -> None:
     assert (told.at, told.within) == (datetime(2020, 3, 1, tzinfo=UTC), None)
 
 
-def seen(alias: str, what: str, *, fresh: bool, entities: tuple[str, ...] = ()) -> MemoryView:
+def seen(
+    alias: str,
+    what: str,
+    *,
+    fresh: bool,
+    entities: tuple[str, ...] = (),
+    whose: str = "user",
+) -> MemoryView:
     """A memory as the linking rules see it."""
-    slot = Slot(subject="user", predicate="uses", object=what)
+    slot = Slot(subject=whose, predicate="uses", object=what)
     return MemoryView(
         alias=alias,
-        content=f"The user uses {what}.",
+        content=f"{whose} uses {what}.",
         category=Category.FACT,
         slot=slot,
         entities=entities,
@@ -336,6 +343,45 @@ def test_what_names_the_same_is_linked_if_one_of_them_is_new() -> None:
     answer = link(LinkingRequest(memories=memories))
     assert [(x.source, x.target) for x in answer.links] == [("m1", "m2"), ("m1", "m3")]
     assert answer.pruned == []
+
+
+def test_what_one_names_leads_to_what_is_told_about_it() -> None:
+    """From the object to the subject; not from all that is told about one to each other."""
+    memories = (
+        seen("m1", "globex", fresh=True, entities=("Marta Keller", "Globex"), whose="marta keller"),
+        seen("m2", "basel", fresh=False, entities=("Globex", "Basel"), whose="globex"),
+        seen("m3", "turbines", fresh=True, entities=("Globex",), whose="globex"),
+        seen("m4", "chess", fresh=True, entities=("Marta Keller",), whose="marta keller"),
+    )
+    answer = link(LinkingRequest(memories=memories))
+    assert [(x.source, x.target) for x in answer.links] == [("m1", "m2"), ("m1", "m3")]
+
+
+def test_what_leads_to_each_other_is_linked_once_and_within_bounds() -> None:
+    """Each names what the other is about: one link. What everything is about leads nowhere."""
+    both = (seen("m1", "b", fresh=True, entities=("Bo",), whose="al"),
+            seen("m2", "a", fresh=True, entities=("Al",), whose="bo"))  # fmt: skip
+    assert len(link(LinkingRequest(memories=both)).links) == 1
+    many = [seen(f"n{n}", f"thing {n}", fresh=True, whose="globex") for n in range(12)]
+    one = seen("m1", "globex", fresh=True, whose="marta")
+    assert link(LinkingRequest(memories=(one, *many))).links == []
+    assert len(link(LinkingRequest(memories=(one, *many[:5]))).links) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "entity"),
+    [
+        ("Marta Keller works at Globex.", "Globex"),
+        ("My boss lives in Porto.", "Porto"),
+        ("My boss lives in the U.S.", "U.S."),
+        ("I use C++.", "C++"),
+    ],
+)
+def test_the_full_stop_of_a_sentence_is_in_no_name(text: str, entity: str) -> None:
+    """A name is the same at the end of a sentence and in its middle."""
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
+    (told,) = extract(ExtractionRequest(turns=(turn,))).statements
+    assert entity in told.entities
 
 
 def test_links_are_proposed_in_the_order_in_which_things_are_named() -> None:

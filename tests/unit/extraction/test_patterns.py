@@ -469,6 +469,44 @@ def test_an_address_to_write_to_is_anybodys(text: str, theirs: bool) -> None:
     assert (first.slot is not None) is theirs
 
 
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("I promised to call Tom on Friday.", "2026-03-13"),
+        ("I agreed to meet Ann on Monday.", "2026-03-16"),
+        ("We've decided to move on Friday.", "2026-03-13"),
+        ("I promised Tom to call on Friday.", "2026-03-13"),
+        ("I planned to see Tom on Friday.", "2026-03-13"),
+        # Said on that day, done by somebody else on it, or done: it is past.
+        ("On Friday I agreed to move.", "2026-03-06"),
+        ("I agreed to meet Ann, who called on Friday.", "2026-03-06"),
+        ("I managed to call Tom on Friday.", "2026-03-06"),
+    ],
+)
+def test_what_was_promised_lies_ahead(text: str, day: str) -> None:
+    """The promise was made before; the day is the one on which it is to be kept."""
+    assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("My card was charged twice, $89.90 each on March 9th.", "2026-03-09"),
+        ("The invoice of March 1st is wrong.", "2026-03-01"),
+        ("My order from March 5th is missing.", "2026-03-05"),
+        ("Where is my order of March 5th?", "2026-03-05"),
+        ("There's a double charge of $89.90 on March 9th.", "2026-03-09"),
+        ("The delivery from March 2nd never arrived.", "2026-03-02"),
+        ("The payment of March 14th is due.", "2026-03-14"),
+        # No thing of its day, and no verb that tells: the next one, as before.
+        ("My appointment is on March 5th.", "2027-03-05"),
+    ],
+)
+def test_what_is_spoken_of_by_its_day_was_there_lately(text: str, day: str) -> None:
+    """A complaint is about the last such day, and not about one a year ahead."""
+    assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
+
+
 def test_event_at_is_in_the_zone_of_the_turn() -> None:
     """A relative day is reckoned where the speaker is."""
     late = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=-8)))

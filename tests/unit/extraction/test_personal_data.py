@@ -33,6 +33,7 @@ RECALL = 0.95
 DETECTOR = BuiltInDetector()
 MASKING = PersonalDataGuard("mask")
 CARD = "4111 1111 1111 1111"
+WIDE_AT, WIDE_ADA = "\uff20", "\uff41\uff44\uff41"
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -93,6 +94,29 @@ def _seen(one: Sentence) -> set[PersonalSpan]:
 )
 def test_checksums_and_context_decide(text: str, expected: list[tuple[str, str]]) -> None:
     """What fails its checksum stays, and so does what the words around call something else."""
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://x.org/?email=ada%40example.org&a=b", [("ada%40example.org", "e-mail")]),
+        ("https://x.org/?to=ada%2540example%2Eorg", [("ada%2540example%2Eorg", "e-mail")]),
+        (f"ada{WIDE_AT}example.org", [(f"ada{WIDE_AT}example.org", "e-mail")]),
+        (f"Ask {WIDE_ADA}@example.org!", [(f"{WIDE_ADA}@example.org", "e-mail")]),
+        ("ada@exam\u200bple.org", [("ada@exam\u200bple.org", "e-mail")]),
+        ("a\u2060da.love@example.org.", [("a\u2060da.love@example.org", "e-mail")]),
+        ("card 4111\u200b 1111 1111 1111", [("4111\u200b 1111 1111 1111", "card")]),
+        ("db://ada:p%40ss1word@10.0.0.1/x", [("p%40ss1word", "secret"), ("10.0.0.1", "ip")]),
+        ("It grew by 40%20 times, and 5% 40 more.", []),
+        ("https://x.org/a%20b%3Fc", []),
+        ("Schöne Grüße … bis 10²", []),
+    ],
+)
+def test_what_is_shown_counts_however_it_is_written(
+    text: str, expected: list[tuple[str, str]]
+) -> None:
+    """Encoded for an address, in full-width letters, with signs between that nobody sees."""
     assert found(text) == expected
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from engram.domain.memories import (
     AnyMemory,
     LifecycleState,
+    MemoryForm,
     MemoryStatus,
     Placement,
     PolicyClass,
@@ -326,6 +327,24 @@ def test_what_is_protected_never_leaves() -> None:
         assert settled.memory.status is MemoryStatus.ACTIVE
         assert review_at(settled.memory, under) is None
         assert decisions.demote(kept, day(9), under).transitions == ()
+
+
+@pytest.mark.parametrize("form", [MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.GUIDELINE])
+@pytest.mark.parametrize("under", [rules(archival={"enabled": True}), ENERGY])
+def test_digests_live_as_long_as_what_they_say(form: MemoryForm, under: LifecycleRules) -> None:
+    """No age takes a version that counts; one that was replaced is erased as any memory is."""
+    digest = semantic(form=form, importance=0.0)
+    assert timed(digest, day(100_000), under).transitions == ()
+    assert decisions.demote(digest, day(9), under).memory.status is MemoryStatus.ARCHIVED
+    replaced = digest.model_copy(update={"status": MemoryStatus.SUPERSEDED})
+    gone = settle(replaced, day(9), ERASING).memory
+    assert gone is not None
+    assert settle(gone, day(100), ERASING).memory is None
+
+
+def test_a_box_fades_as_the_turns_in_it_do() -> None:
+    """It says nothing that memories say: it is the trace of a talk, and gets old with it."""
+    assert after(semantic(form=MemoryForm.BOX), day(1000)).status is MemoryStatus.ARCHIVED
 
 
 def test_time_alone_never_erases() -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 from mcp import Client
@@ -18,7 +19,7 @@ from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.digests import EntityKind
-from engram.domain.memories import Evidence, MemoryType, Provenance, SemanticMemory
+from engram.domain.memories import Evidence, MemoryForm, MemoryType, Provenance, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import (
@@ -37,7 +38,7 @@ from engram.server.mcp_tools import MemoryAccess
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
-from tests.support.recall_memories import semantic
+from tests.support.recall_memories import negation, semantic
 
 READING = {"recall", "recall_at", "context", "history", "verify", "profile", "stats", "reviews"}
 WRITING = {
@@ -109,6 +110,23 @@ async def test_remembering_and_recalling(engine: FakeEngine) -> None:
     assert f"2026-05-20 user: I live in Porto. [episodic {episode.id}]" in found
     assert found.startswith("<engram-memory ")
     assert "1 episodic" in count
+
+
+async def test_the_same_words_with_another_end_are_told_again(engine: FakeEngine) -> None:
+    """Until when, how much and in which sentence make another turn; the same once more is not."""
+    said = {"text": "I am in Rome."}
+    ways: list[dict[str, Any]] = [
+        *({}, {"until": "2030-05-20"}, {"until": "2030-06-20"}),
+        *({"importance": 0.9}, {"summary": "In Rome."}),
+    ]
+    async with client_of(engine) as client:
+        for more in (*ways, *ways):
+            await called(client, "remember", **said, **more)
+    kept = engine.kept[Scope.of("default", "ada")].values()
+    assert len(kept) == len({one.message_id for one in kept}) == len(ways)
+    # What is sent without any of them has the id that it always had.
+    plain = uuid5(NAMESPACE_URL, "engram:mcp:user::I am in Rome.")
+    assert str(plain) in {one.message_id for one in kept}
 
 
 async def test_recalling_as_of_a_day_means_its_end(engine: FakeEngine) -> None:
@@ -381,6 +399,24 @@ async def test_resources(engine: FakeEngine) -> None:
         assert '"content":"I live in Porto."' in one.text
         with pytest.raises(MCPError, match="No memory with this id"):
             await client.read_resource("engram://memories/none")
+
+
+async def test_what_holds_is_listed_without_digests_and_what_was_denied(
+    engine: FakeEngine,
+) -> None:
+    """A profile repeats what is listed beside it; what the user took back is not told as true."""
+    scope = Scope.of("default", "ada")
+    profile = semantic("The user (user):", form=MemoryForm.PROFILE)
+    denied, tea = semantic("The user uses MongoDB."), semantic("The user likes tea.")
+    denial = negation("The user does not use MongoDB.", "use mongodb", at=1)
+    kept: dict[str, Any] = {one.id: one for one in (profile, denied, tea, denial)}
+    engine.kept[scope] = kept
+    async with client_of(engine) as client:
+        (listed,) = (await client.read_resource("engram://memories")).contents
+    assert isinstance(listed, TextResourceContents)
+    assert "likes tea" in listed.text
+    assert "The user (user)" not in listed.text
+    assert "uses MongoDB" not in listed.text
 
 
 async def test_a_run_leads_to_what_it_wrote(engine: FakeEngine) -> None:

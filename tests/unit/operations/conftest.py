@@ -46,7 +46,9 @@ async def handled() -> AsyncIterator[HandledStore]:
 
         handlers = Handlers(
             MemoryHandlers(store),
-            LifecycleHandlers(store, embedder, passes, briefing, rules, clock, write_id, told),
+            LifecycleHandlers(
+                store, embedder, passes, briefing, rules, clock, write_id, told, settings.digests
+            ),
             InspectionHandlers(store, rules, settings.health, clock, write_id),
             TrialHandlers(store, embedder, passes, rules, clock, write_id, settings.max_turn_bytes),
         )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from engram.digests.stage import Digests
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
     Category,
@@ -21,7 +22,14 @@ from engram.domain.memories import (
     SemanticMemory,
     Tier,
 )
-from engram.errors import InvalidInput, InvalidQuery, InvalidTurn, MemoryNotFound
+from engram.domain.slots import slot_of
+from engram.errors import (
+    InvalidInput,
+    InvalidQuery,
+    InvalidTurn,
+    MemoryNotFound,
+    StorageUnavailable,
+)
 from engram.operations import lifecycle as ops
 from engram.operations import trials
 from engram.operations.memories import VERIFY, Acted, ActOn
@@ -101,6 +109,68 @@ async def test_protected_memories_never_leave_until_unprotected(handled: Handled
     assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
     assert (await handled.ask(saying("unprotect"), about(old.id))).memory.policy_class is None
     assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 1
+
+
+def lives_in(place: str, days: float, **more: Any) -> SemanticMemory:
+    """Where the user lives, told so many days ago."""
+    slot = slot_of("user", "lives in", place)
+    return knowledge(ADA, f"The user lives in {place}.", ago(days), slot=slot, **more)
+
+
+async def told(handled: HandledStore) -> str:
+    """The words of the user's profile, as a search finds them; none where there is none."""
+    page = await handled.store.scroll(ADA, MemoryType.SEMANTIC, limit=100)
+    (*found,) = (
+        m.content
+        for m in page.memories
+        if isinstance(m, SemanticMemory)
+        and (m.form, m.status) == (MemoryForm.PROFILE, MemoryStatus.ACTIVE)
+        and m.content.startswith("The user (user)")
+    )
+    return "".join(found)
+
+
+async def test_profiles_follow_what_the_user_says(handled: HandledStore) -> None:
+    """What is refuted or put aside is in none, what holds again in its place is; and back."""
+    porto, lisbon = lives_in("Porto", 9), lives_in("Lisbon", 4)
+    before = porto.model_copy(
+        update={
+            "status": MemoryStatus.SUPERSEDED,
+            "superseded_by": lisbon.id,
+            "superseded_known_at": ago(4),
+            "valid_to": ago(4),
+        }
+    )
+    await handled.keep(before, lisbon.model_copy(update={"supersedes": (porto.id,)}))
+    await handled.ask(saying("confirm"), about(lisbon.id))
+    assert "Lisbon" in await told(handled)
+    await handled.ask(saying("dispute"), about(lisbon.id, dry_run=True))
+    assert "Lisbon" in await told(handled)
+    await handled.ask(saying("dispute"), about(lisbon.id))
+    assert "Lisbon" not in await told(handled)
+    assert "Porto" in await told(handled)
+    await handled.ask(saying("demote"), about(porto.id))
+    assert await told(handled) == ""
+    await handled.ask(saying("protect"), about(porto.id))
+    assert "Porto" in await told(handled)
+
+
+async def test_what_cannot_be_composed_holds_nothing_up(
+    handled: HandledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the user says is written; that profiles lag is logged, without a word of theirs."""
+
+    async def broken(*_: object) -> None:
+        raise StorageUnavailable("staged")
+
+    monkeypatch.setattr(Digests, "knowledge", broken)
+    tea = knowledge(ADA, "The user likes tea", ago(4))
+    await handled.keep(tea)
+    with capture_logs() as logs:
+        acted = await handled.ask(saying("demote"), about(tea.id))
+    assert acted.memory.status is MemoryStatus.ARCHIVED
+    (line,) = logs
+    assert (line["event"], line["code"]) == ("profiles do not follow yet", "storage_unavailable")
 
 
 async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -> None:

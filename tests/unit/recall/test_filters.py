@@ -191,3 +191,5 @@ def test_stale_memories_count_unless_they_are_left_out() -> None:
     """By default what was not used for long is an answer like any other."""
     assert Visibility(now=day(9)).counts(STALE)
     assert not Visibility(now=day(9), include_stale=False).counts(STALE)
+    # Which ones were stale then is not known.
+    assert Visibility(now=day(9), as_of=day(9), include_stale=False).counts(STALE)

@@ -36,7 +36,7 @@ from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked
 from engram.recall.score import lifecycle_weight
 from engram.recall.search import PreparedQuery
-from engram.recall.stages import follow, newest_first
+from engram.recall.stages import follow, newest_first, without_repeats
 from tests.support.recall_memories import (
     ADA,
     BOB,
@@ -251,6 +251,21 @@ def test_a_text_holds_what_is_asked_for() -> None:
     assert not holds_cue("It was nice.", frozenset(AskedFor))
 
 
+def test_the_same_words_of_several_people_are_several_answers() -> None:
+    """Each says it of their own; one who says it twice says it once."""
+    words = "I'm coming on Friday!"
+    ann, bob, cem = (
+        episode(words, n, speaker=name) for n, name in enumerate(("Ann", "Bob", "Cem"))
+    )
+    again = episode("i'm coming on friday", 5, speaker="ann")
+    answer = episode(words, 6, role="assistant")
+    found = [Ranked(one, 0.5) for one in (ann, bob, again, cem, answer)]
+    assert [one.memory for one in without_repeats(found)] == [ann, bob, cem, answer]
+    concluded = semantic(words, 7)
+    (first, *_) = without_repeats([*found, Ranked(concluded, 0.4)])
+    assert first.memory == concluded
+
+
 def test_a_memory_without_a_life_is_neither_raised_nor_lowered() -> None:
     """And the states rank as they should."""
     factors = RankingFactors()
@@ -262,6 +277,7 @@ def test_a_memory_without_a_life_is_neither_raised_nor_lowered() -> None:
     assert weights[None] == 1.0
     assert weights[LifecycleState.VALIDATED] == weights[LifecycleState.ACTIVE] > 1.0
     assert 1.0 > weights[LifecycleState.CANDIDATE] > weights[LifecycleState.STALE]
+    assert weights[LifecycleState.ARCHIVED] == weights[LifecycleState.STALE]
     disputed = plain.model_copy(update={"disputed_with": ("x",)})
     assert lifecycle_weight(disputed, factors) < 1.0
 

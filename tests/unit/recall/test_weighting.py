@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engram.domain.confidence import Confidence, ConfidenceWeights, ExtractionMethod, Verification
@@ -76,6 +78,7 @@ def test_the_weighted_scores_decide_the_order_and_ties_go_by_id() -> None:
         (LifecycleState.ACTIVE, 1.2),
         (LifecycleState.CANDIDATE, 0.9),
         (LifecycleState.STALE, 0.7),
+        (LifecycleState.ARCHIVED, 0.7),
         (None, 1.0),
     ],
 )
@@ -89,6 +92,21 @@ def test_a_state_in_life_has_its_factor_and_a_dispute_comes_on_top(
     contested = semantic("tea", lifecycle=state, disputed_with=("other",))
     assert lifecycle_weight(contested, by) == pytest.approx(weight * 0.5)
     assert after(contested, by).score == pytest.approx(0.5 * weight * 0.5)
+
+
+@pytest.mark.parametrize("state", [None, *LifecycleState])
+def test_looking_back_no_state_of_now_counts(state: LifecycleState | None) -> None:
+    """What became of a memory since, cold included, moves no score as of before; doubt does."""
+    placing = LifecycleRules(placement=PlacementRules(enabled=True))
+    by = factors(validated=1.2, candidate=0.9, stale=0.7, cold=0.8, disputed=0.5)
+
+    def then(**more: Any) -> float:
+        memory = semantic("tea", lifecycle=state, placement=Placement.COLD, **more)
+        (one,) = weighted([Ranked(memory, 0.5)], NOW, placing, by, looking_back=True)
+        return one.score
+
+    assert then() == 0.5
+    assert then(disputed_with=("other",)) == pytest.approx(0.25)
 
 
 def test_a_factor_is_told_with_what_it_takes_and_what_it_is() -> None:
