@@ -43,12 +43,13 @@ from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import disputed, fingerprint
 from engram.lifecycle.due import due_users
 from engram.lifecycle.review import Reviewer
-from engram.operations.digests import AboutSomebody, DigestHandlers
+from engram.operations.digests import AboutSomebody
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import encode
 from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults
+from tests.support.digested_memory import digests_of
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.stores import worker_settings
 
@@ -103,7 +104,7 @@ async def test_profiles_live_as_long_as_what_they_say(lives: LifecycleUser) -> N
     await digests.knowledge(composed, [kept.id, tea.id], (), lives.settings.digests)
     await lives.passes.decay(lives.scope)
     assert (await lives.now(tea)).status is MemoryStatus.ARCHIVED
-    profile = await DigestHandlers(lives.store).profile(lives.scope, AboutSomebody())
+    profile = await digests_of(lives.store).profile(lives.scope, AboutSomebody())
     assert [line.text for line in profile.lines] == ["The user lives in Porto."]
     assert (await lives.passes.decay(lives.scope, dry_run=True)).reviewed == 0
 
