@@ -520,7 +520,7 @@ class SemanticMemory(DerivedMemory):
         settled_with: Memories it contradicts in words, of which a person said that both hold.
         detail: What a profile, topic, box or guideline carries beside its words.
         duplicate_of: The memory that says the same, and now has the sources of this one.
-        resolution: How a commitment ended; None while it is open.
+        resolution: How a commitment ended, also on what tells that it did; None while it is open.
         resolved_at: When it ended.
     """
 

@@ -116,7 +116,10 @@ def same_as(memory: AnyMemory) -> str | None:
     """What two conclusions have in common only if they should be one; None if they may repeat."""
     if not isinstance(memory, DerivedMemory) or memory.status is not MemoryStatus.ACTIVE:
         return None
-    if isinstance(memory, SemanticMemory) and memory.form is not MemoryForm.STATEMENT:
+    if isinstance(memory, SemanticMemory) and (
+        memory.form is not MemoryForm.STATEMENT or memory.resolution is not None
+    ):
+        # A promise that was kept can be made once more.
         return None
     said = content_hash(memory.content)
     if isinstance(memory, Fact):

@@ -32,6 +32,7 @@ from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle.policies import (
     DecayPolicy,
+    is_outcome,
     is_refuted,
     policy_class,
     policy_for,
@@ -43,7 +44,7 @@ from engram.lifecycle.windows import PolicyContext, Window
 
 # --- running the table: what becomes of a memory now, and when to look at it next
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raised when the code decides otherwise than before, so that every memory is looked at again."""
 
 _MOST_TRANSITIONS: Final = len(TABLE)
@@ -498,12 +499,19 @@ def resolve(memory: AnyMemory, how: Resolution, now: datetime) -> Changed:
     """A commitment ended. Saying it again changes nothing; saying otherwise does.
 
     Raises:
-        InvalidInput: it is no commitment.
+        InvalidInput: it is no commitment, or tells how one ended.
     """
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         raise InvalidInput(
             "Only commitments can be resolved.",
             allowed="a semantic memory of the category commitment",
+            details={"id": memory.id},
+        )
+    if is_outcome(memory):
+        raise InvalidInput(
+            "This tells how a promise ended; it cannot be resolved itself.",
+            allowed="the promise",
+            hint="Resolve the promise itself. If it did not end, dispute this.",
             details={"id": memory.id},
         )
     if memory.resolution is how and memory.resolved_at is not None:
