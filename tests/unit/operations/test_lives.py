@@ -136,6 +136,40 @@ async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
         await handled.ask(saying("demote"), about(told.id, test_only=True))
 
 
+async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
+    handled: HandledStore,
+) -> None:
+    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither."""
+    told = knowledge(ADA, HABIT, ago(1))
+    await handled.keep(turn(ADA, HABIT, ago(1)), told)
+    habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
+    assert habit_id is not None
+
+    async def both() -> list[tuple[MemoryStatus, bool]]:
+        await handled.ask(ops.PROMOTE, ops.RunPass())
+        found = await handled.store.get(ADA, [told.id, habit_id])
+        derived = [m for m in found.values() if isinstance(m, DerivedMemory)]
+        return [(m.status, m.refuted_at is not None) for m in derived]
+
+    for of in (habit_id, told.id):
+        tried = await handled.ask(saying("dispute"), about(of, dry_run=True))
+        assert (tried.memory.id, tried.memory.status) == (of, MemoryStatus.SUPERSEDED)
+        said = await handled.ask(saying("dispute"), about(of))
+        assert said.memory.id == of
+        assert "disputed_superseded" in {change.rule for change in said.changes}
+        assert await both() == [(MemoryStatus.SUPERSEDED, True)] * 2
+        assert handled.reviews.opened[-1] == (told.id,)
+        assert (await handled.ask(saying("dispute"), about(of))).changes == ()
+        confirmed = (await handled.ask(saying("confirm"), about(of))).memory
+        assert isinstance(confirmed, DerivedMemory)
+        assert confirmed.confidence.verification is Verification.USER_CONFIRMED
+        assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+        await handled.ask(saying("demote"), about(of))
+        assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
+        await handled.ask(saying("confirm"), about(of))
+        assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+
+
 async def test_promoting_by_hand_makes_one_habit(handled: HandledStore) -> None:
     """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
     told = knowledge(ADA, HABIT, ago(1))
