@@ -13,7 +13,6 @@ from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
     DERIVED_TYPES,
-    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     DerivedMemory,
@@ -33,7 +32,7 @@ from engram.domain.turns import SaidAt, is_first_party
 from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
-from engram.lifecycle.decisions import disputed
+from engram.lifecycle.decisions import disputed, holding_again
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.rewording import words_let_go
@@ -166,7 +165,7 @@ def without_references(
     """``memory`` without links to, and disputes with, what is gone; None if nothing changes.
 
     What was replaced by something that is gone is replaced by what replaced that,
-    or holds again.
+    or holds again, unless the user disputes it.
 
     Args:
         memory: Stays.
@@ -191,7 +190,8 @@ def without_references(
         # does what was refuted.
         said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
         if heir is None and not said_the_same and memory.refuted_at is None:
-            changes |= NOT_REPLACED
+            memory = holding_again(memory)
+            del changes["superseded_by"]
     after = memory.model_copy(update=changes)
     return after if after != before else None
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
+    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     Category,
@@ -452,6 +453,23 @@ def taken_back(memory: D) -> D:
     )
     back = _new_status(memory, MemoryStatus.ACTIVE, memory.known_at)  # type: ignore[arg-type]  # same
     return memory.model_copy(update={**back, "confidence": confidence})
+
+
+def holding_again(memory: D) -> D:
+    """``memory`` as one that nothing replaces any more; refuted, if the user disputes it.
+
+    Since when the user does is not noted of what was replaced: it has been out of the answers
+    since it was.
+    """
+    by_user = memory.confidence.verification is Verification.DISPUTED and not (
+        isinstance(memory, SemanticMemory) and memory.disputed_with
+    )
+    if not by_user:
+        return memory.model_copy(update=NOT_REPLACED)
+    refuted_at = memory.superseded_known_at or memory.confidence.last_confirmed
+    return memory.model_copy(
+        update={"superseded_by": None, "valid_to": None, "refuted_at": refuted_at}
+    )
 
 
 def _spoken_against(memory: DerivedMemory) -> int:

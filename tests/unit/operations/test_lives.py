@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from engram.consolidation.forgetting import Forgetter
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
     Category,
@@ -90,6 +92,36 @@ async def test_reviews_are_told_what_the_user_settles(handled: HandledStore) -> 
     assert (gone.status, gone.superseded_by) == (MemoryStatus.SUPERSEDED, tea.id)
     await handled.ask(saying("dispute"), about(tea.id))
     assert handled.reviews.opened == [(tea.id,)]
+
+
+async def test_what_the_user_disputes_does_not_come_back_in_place_of_what_replaced_it(
+    handled: HandledStore,
+) -> None:
+    """Neither when that is disputed, nor when it is forgotten; confirmed, it holds again."""
+    for goes in ("disputed", "forgotten"):
+        old, new = (
+            knowledge(ADA, f"The user lives in {place}, {goes}", ago(4))
+            for place in ("Rome", "Bonn")
+        )
+        replaced = {"superseded_by": new.id, "superseded_known_at": ago(2), "valid_to": ago(2)}
+        old = old.model_copy(update={"status": MemoryStatus.SUPERSEDED, **replaced})
+        await handled.keep(
+            turn(ADA, f"I live here, {goes}", ago(4)),
+            old,
+            new.model_copy(update={"supersedes": (old.id,)}),
+        )
+        await handled.ask(saying("dispute"), about(old.id))
+        if goes == "disputed":
+            await handled.ask(saying("dispute"), about(new.id))
+        else:
+            forgetter = Forgetter(handled.store, lambda: uuid4().hex)
+            await forgetter.apply(ADA, await forgetter.plan(ADA, new.id))
+        left = await handled.now_is(old)
+        assert isinstance(left, SemanticMemory)
+        assert (left.status, left.superseded_by) == (MemoryStatus.SUPERSEDED, None)
+        assert left.refuted_at == ago(2)
+        back = (await handled.ask(saying("confirm"), about(old.id))).memory
+        assert back.status is MemoryStatus.ACTIVE
 
 
 async def test_protected_memories_never_leave_until_unprotected(handled: HandledStore) -> None:
