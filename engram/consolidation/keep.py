@@ -58,12 +58,15 @@ class Circumstances:
         now: The present.
         episodes: Every episode that the statements name, by id.
         provenance: Which run and model.
+        brought_in: Whether the statements come from another program, whose words they are:
+            what a conversation says letter by letter as Engram words it, repeats Engram.
     """
 
     scope: Scope
     now: datetime
     episodes: Mapping[str, Episode]
     provenance: Provenance
+    brought_in: bool = False
 
     def side(self, *, is_test: bool) -> Circumstances:
         """The same with only the test turns, or only the real ones."""

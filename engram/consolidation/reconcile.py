@@ -239,7 +239,7 @@ class _PlanBuilder:
             why = f"told before it was refuted: {statement.content}"[:500]
             self._discard(Reason.REFUTED, why, refuted)
             return
-        if alike and _is_echo(statement):
+        if alike and not self.circumstances.brought_in and _is_echo(statement):
             why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
             self._discard(Reason.ECHO, why, alike[0])
             return

@@ -85,10 +85,10 @@ def told_at(memory: AnyMemory) -> datetime:
     """
     if isinstance(memory, Episode):
         return memory.created_at
-    told = max(memory.created_at, memory.confidence.last_confirmed)
-    if isinstance(memory, SemanticMemory) and memory.resolved_at is not None:
-        return max(told, memory.resolved_at)
-    return told
+    again = memory.vitals.told_at if memory.vitals is not None else None
+    ended = memory.resolved_at if isinstance(memory, SemanticMemory) else None
+    told = (memory.created_at, memory.confidence.last_confirmed, again, ended)
+    return max(moment for moment in told if moment is not None)
 
 
 def is_open_promise(memory: AnyMemory) -> bool:

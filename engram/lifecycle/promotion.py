@@ -222,7 +222,10 @@ def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemo
         names = (*_OF_ITS_SOURCE, *_WHETHER_IT_HOLDS)
     elif answers and _is_told_since(source, habit.archived_at or habit.expired_at):
         after = told_again(habit)
-    after = after.model_copy(update={name: getattr(source, name) for name in names})
+    told = source.vitals.told_at if source.vitals is not None else None
+    vitals = (after.vitals or Vitals()).model_copy(update={"told_at": told})
+    said = {name: getattr(source, name) for name in names}
+    after = after.model_copy(update={**said, "vitals": vitals})
     return after if after != habit else None
 
 

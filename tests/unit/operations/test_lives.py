@@ -276,6 +276,27 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
     assert (again.episodes, again.conclusions, again.known) == (0, 0, 3)
 
 
+async def test_a_known_conclusion_that_is_imported_again_comes_back_and_stays(
+    handled: HandledStore,
+) -> None:
+    """Though Engram words it in the same way, and though it was said long before."""
+    told = ImportedMemory(
+        content="The user is allergic to nuts.", timestamp=ago(900), conclusion=True
+    )
+    await handled.ask(trials.IMPORT, trials.Import(memories=(told,)))
+    (known,) = (await handled.store.scroll(ADA, MemoryType.SEMANTIC)).memories
+    aside = (await handled.ask(saying("demote"), about(known.id))).memory
+    assert aside.status is MemoryStatus.ARCHIVED
+    again = told.model_copy(update={"timestamp": ago(800)})
+    report = await handled.ask(trials.IMPORT, trials.Import(memories=(again,)))
+    assert (report.conclusions, report.known) == (0, 1)
+    await handled.ask(ops.DECAY, ops.RunDecay())
+    back = await handled.now_is(known)
+    assert back.status is MemoryStatus.ACTIVE
+    assert isinstance(back, SemanticMemory)
+    assert len(back.source_episode_ids) == 2
+
+
 async def test_an_import_is_checked_before_anything_is_stored(handled: HandledStore) -> None:
     """One line that cannot be kept stores nothing of the call."""
     items = (
