@@ -15,6 +15,7 @@ from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
     Fact,
+    LifecycleState,
     Link,
     LinkKind,
     Memory,
@@ -42,7 +43,7 @@ class Problem(StrEnum):
     """What can be wrong with a memory."""
 
     ORPHAN = "orphan"
-    """None of the turns that a conclusion names exists."""
+    """None of the turns that an active conclusion names exists."""
     BROKEN_LINK = "broken_link"
     """A link leads to a memory that does not exist, or to a summary that was replaced."""
     ONE_WAY_LINK = "one_way_link"
@@ -99,7 +100,8 @@ def check(
     found = [_finding(memory, Problem.BAD_FIELD, what) for what in bad_fields(memory, now, book)]
     if not isinstance(memory, DerivedMemory):
         return found
-    if not any(source in known for source in memory.source_episode_ids):
+    answers = memory.status is MemoryStatus.ACTIVE
+    if answers and not any(source in known for source in memory.source_episode_ids):
         found.append(_finding(memory, Problem.ORPHAN, "none of its source turns exists"))
     found += [
         _finding(memory, Problem.BROKEN_LINK, f"{what} leads nowhere", other)
@@ -181,8 +183,8 @@ def mended(
     for finding in wrong:
         match finding.problem:
             case Problem.ORPHAN if memory.policy_class is not PolicyClass.PROTECTED:
-                if memory.status is MemoryStatus.ACTIVE:
-                    changes |= {"status": MemoryStatus.ARCHIVED, "archived_at": now}
+                changes |= {"status": MemoryStatus.ARCHIVED, "archived_at": now}
+                changes |= {"lifecycle": LifecycleState.ARCHIVED}
             case Problem.BROKEN_LINK:
                 changes |= _without_broken(memory, known)
             case Problem.BAD_FIELD:
@@ -389,11 +391,11 @@ class Census:
         self._eager: list[str] = []
 
     def count(self, memory: AnyMemory, *, orphan: bool) -> None:
-        """One more memory; ``orphan``: none of the turns it names exists."""
+        """One more memory; ``orphan``: it is active, and none of the turns it names exists."""
         self.seen += 1
         if self._is_wrong(memory):
             self._energies.append(memory.id)
-        if orphan and isinstance(memory, DerivedMemory) and memory.status is MemoryStatus.ACTIVE:
+        if orphan:
             self._orphans.append(memory.id)
         if memory.created_at > self._now - timedelta(days=self._rules.young_days):
             self._young += 1
