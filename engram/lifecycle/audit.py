@@ -30,8 +30,8 @@ from engram.domain.occasions import occasions_among, with_occasions
 from engram.domain.rules import HealthRules
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.links import Observed, link_to, linked, without_links
-from engram.lifecycle.policies import Energy
-from engram.lifecycle.promotion import habits_of, is_habit
+from engram.lifecycle.policies import Energy, tier_of
+from engram.lifecycle.promotion import habits_of, promotable
 
 # --- what can be wrong with stored memories, and what mends it: pure, no words quoted
 
@@ -384,7 +384,7 @@ class Census:
         self._now = now
         self.seen = 0
         self._young = self._left_young = 0
-        self._ready = self._promoted = self._risen = self._used = 0
+        self._knowledge = self._ready = self._promoted = self._risen = self._used = 0
         self._oldest_ready: datetime | None = None
         self._energies: list[str] = []
         self._orphans: list[str] = []
@@ -397,7 +397,8 @@ class Census:
             self._energies.append(memory.id)
         if orphan:
             self._orphans.append(memory.id)
-        if memory.created_at > self._now - timedelta(days=self._rules.young_days):
+        young = memory.created_at > self._now - timedelta(days=self._rules.young_days)
+        if young and not self._is_fleeting(memory):
             self._young += 1
             if memory.status in {MemoryStatus.ARCHIVED, MemoryStatus.EXPIRED}:
                 self._left_young += 1
@@ -415,21 +416,31 @@ class Census:
             return True
         return any(what.startswith("energy") for what in bad_fields(memory, self._now, self._book))
 
+    def _is_fleeting(self, memory: AnyMemory) -> bool:
+        """Whether it is meant to leave soon: under energy, what nothing lifted out of working."""
+        energy = self._book.policy.name == "energy"
+        return energy and tier_of(memory, self._book.rules) is Tier.WORKING
+
     def _count_promotion(self, memory: AnyMemory) -> None:
-        if self._book.policy.name == "energy" and memory.vitals is not None:
-            self._used += bool(memory.access_count)
-            self._risen += memory.vitals.tier in {Tier.SHORT_TERM, Tier.LONG_TERM}
-        if not isinstance(memory, SemanticMemory) or not is_habit(memory.content):
+        if self._book.policy.name == "energy":
+            self._count_rise(memory)
+        if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.STATEMENT:
             return
         promoted = bool(habits_of(memory))
         self._promoted += promoted
-        wanted = self._book.rules.promotion
-        earned = memory.selectivity >= wanted.selectivity
-        if promoted or (earned and memory.consolidation_passes >= wanted.passes):
+        self._knowledge += promoted or memory.status is MemoryStatus.ACTIVE
+        if promotable(memory, self._now, self._book.rules):
             self._ready += 1
-            if not promoted:
-                oldest = self._oldest_ready or memory.created_at
-                self._oldest_ready = min(oldest, memory.created_at)
+            oldest = self._oldest_ready or memory.created_at
+            self._oldest_ready = min(oldest, memory.created_at)
+
+    def _count_rise(self, memory: AnyMemory) -> None:
+        """Of what was recalled and began below the long-term tier, how much rose."""
+        vitals = memory.vitals
+        rose = vitals is not None and vitals.tier is not None and vitals.promotion_attempts > 0
+        began_below = rose or tier_of(memory, self._book.rules) is not Tier.LONG_TERM
+        self._used += began_below and bool(memory.access_count)
+        self._risen += rose
 
     def _of_energies(self) -> list[Diagnosis]:
         if not self._energies:
@@ -461,7 +472,7 @@ class Census:
         rules, ready, promoted = self._rules, self._ready, self._promoted
         found: list[Diagnosis] = []
         risen_share = self._risen / self._used if self._used >= rules.enough else 0.0
-        all_habits = self.seen and promoted / self.seen > rules.promoted_share
+        all_habits = self._knowledge and promoted / self._knowledge > rules.promoted_share
         if (all_habits and promoted >= rules.enough) or risen_share > rules.promoted_share:
             found.append(
                 Diagnosis(
