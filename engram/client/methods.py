@@ -177,7 +177,7 @@ class CommitmentMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is no commitment, or no such resolution.
+            InvalidInput: it is no commitment, or tells how one ended; or no such resolution.
         """
         if resolution not in set(Resolution):
             raise InvalidInput(

@@ -17,6 +17,7 @@ from engram.domain.memories import (
     MemoryStatus,
     SemanticMemory,
     Telling,
+    Vitals,
     has_seen,
     plain_part,
     remember,
@@ -31,6 +32,7 @@ from engram.domain.plan import Supersession, Survival, UpdateNote
 from engram.domain.rules import MOST_PASSES
 from engram.domain.turns import MAX_TAGS
 from engram.lifecycle.decisions import disputed, taken_back, told_again
+from engram.lifecycle.policies import told_at
 
 # --- which episodes say so: bounded, and yet each counts once
 #
@@ -265,7 +267,8 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
     conversation and day: it is a source like the others. ``known_at`` never moves
     later, because the memory was known since its first source; an earlier source
     that arrives late (an import) moves it earlier. What time had taken comes back; so does
-    what was refuted, where it is told after that. It becomes as important, and as lasting,
+    what was refuted, where it is told after that. It fades from when that episode was stored,
+    also where that was long after it was said. It becomes as important, and as lasting,
     as that episode.
     """
     fresh = {e.id: e for e in episodes if not has_source(memory, e.id)}
@@ -300,7 +303,16 @@ def corroborated(memory: D, episodes: Iterable[Episode]) -> D | None:
             "known_at": min(memory.known_at, *times),
         }
     )
-    return folded(again)
+    return folded(_told_when_stored(again, fresh.values()))
+
+
+def _told_when_stored(memory: D, turns: Iterable[Episode]) -> D:
+    """``memory`` as told when these turns were stored, where they were said long before."""
+    stored = max(turn.created_at for turn in turns)
+    if stored <= told_at(memory):  # type: ignore[arg-type]  # every derived memory is an AnyMemory
+        return memory
+    vitals = (memory.vitals or Vitals()).model_copy(update={"told_at": stored})
+    return memory.model_copy(update={"vitals": vitals})
 
 
 # --- what an update in a plan makes of a memory. Applying it again changes nothing

@@ -34,6 +34,7 @@ from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.links import MAX_LINKS, Observed, link_to, linked, without_links
+from engram.lifecycle.promotion import habits_of
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import AnyOf, Embedder, MemoryRepository, NewMemory
 from engram.storage.ledger import MADE_FROM, is_composed, rests_on
@@ -88,14 +89,18 @@ class PlanWriter:
         stored = await self._store(scope, _resting_on(there, plan.new_memories()), epoch)
         amendments = {update.memory_id: update for update in plan.amendments()}
         episodes = await self._episodes(scope, amendments.values())
+        promoted: set[str] = set()
 
         def amend(memory: AnyMemory) -> AnyMemory | None:
             update = amendments.get(memory.id)
             if update is None or not isinstance(memory, SemanticMemory):
                 return None
+            if habits_of(memory):
+                promoted.add(memory.id)
             return amended(memory, update, episodes)
 
         changed = await self._change(scope, amendments, amend, plan.links())
+        await follow_sources(self.repository, scope, promoted, self.new_write_id)
         left = await existing(self.repository, scope, sources | there, _EPISODIC)
         gone = (sources | there) - left
         await self._take_back(scope, plan, gone)

@@ -286,7 +286,10 @@ def _stands_instead(other: SemanticMemory, memory: SemanticMemory, slot: Slot) -
 def _without_successor(
     memory: AnyMemory, refuted: DerivedMemory, heir: Conclusion | None
 ) -> AnyMemory:
-    """``memory`` as if what is refuted had not replaced it; a duplicate says the same and stays."""
+    """``memory`` as if what is refuted had not replaced it; a duplicate says the same and stays.
+
+    So does what the user disputes: it is refuted then.
+    """
     if not isinstance(memory, DerivedMemory) or memory.superseded_by != refuted.id:
         return memory
     if is_refuted(memory) or memory.status is not MemoryStatus.SUPERSEDED:
@@ -294,13 +297,13 @@ def _without_successor(
     semantic = isinstance(memory, SemanticMemory)
     if isinstance(memory, SemanticMemory) and memory.duplicate_of == refuted.id:
         return memory
-    standing = dict(NOT_REPLACED)
     slot = refuted.slot if isinstance(refuted, SemanticMemory) else None
     if semantic and slot is not None and ends_something(slot):
         # It was no end of a promise, either.
-        standing |= {"resolution": None, "resolved_at": None}
-    again = memory.model_copy(update=standing)
-    return again if heir is None else _succeeded(again, heir)
+        memory = memory.model_copy(update={"resolution": None, "resolved_at": None})
+    if heir is None:
+        return decisions.holding_again(memory)
+    return _succeeded(memory.model_copy(update=NOT_REPLACED), heir)
 
 
 def _succeeded(memory: AnyMemory, by: Conclusion) -> AnyMemory:

@@ -13,7 +13,6 @@ from engram.contracts.removal import ForgetPlan
 from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
     DERIVED_TYPES,
-    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     DerivedMemory,
@@ -33,7 +32,8 @@ from engram.domain.turns import SaidAt, is_first_party
 from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
-from engram.lifecycle.decisions import disputed
+from engram.lifecycle.decisions import disputed, holding_again
+from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.rewording import words_let_go
@@ -168,60 +168,24 @@ def without_references(
     """``memory`` without links to, and disputes with, what is gone; None if nothing changes.
 
     What was replaced by something that is gone is replaced by what replaced that,
-    or holds again.
+    or holds again, unless the user disputes it.
 
     Args:
         memory: Stays.
         gone: Ids that are forgotten.
         heirs: For each of them, the memory that stays and had replaced it, if any.
     """
-    before = memory
+    replaced, before = memory.superseded_by in gone, memory
+    # What only said the same as a forgotten memory does not come back in its place; nor does
+    # what was refuted.
+    said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
     if isinstance(memory, SemanticMemory):
         memory = disputed(memory, with_=(), settled=gone)
-    changes: dict[str, object] = {
-        "links": tuple(link for link in memory.links if link.target_id not in gone),
-        "supersedes": tuple(one for one in memory.supersedes if one not in gone),
-    }
-    if isinstance(memory, SemanticMemory):
-        changes["settled_with"] = tuple(m for m in memory.settled_with if m not in gone)
-        if memory.duplicate_of in gone:
-            changes["duplicate_of"] = None
-    if memory.superseded_by in gone:
-        heir = heirs.get(memory.superseded_by or "")
-        changes["superseded_by"] = heir
-        # What only said the same as a forgotten memory does not come back in its place; nor
-        # does what was refuted.
-        said_the_same = isinstance(memory, SemanticMemory) and memory.duplicate_of in gone
-        if heir is None and not said_the_same and memory.refuted_at is None:
-            changes |= NOT_REPLACED
-    after = memory.model_copy(update=changes)
-    return after if after != before else None
-
-
-def heirs_of(gone: Iterable[DerivedMemory]) -> dict[str, str | None]:
-    """What replaced each of these, past all that is gone itself; None where nothing did."""
-    replaced = {memory.id: memory.superseded_by for memory in gone}
-    heirs: dict[str, str | None] = {}
-    for memory_id, successor in replaced.items():
-        heir = successor
-        seen = {memory_id}
-        while heir in replaced and heir not in seen:
-            seen.add(heir)
-            heir = replaced[heir]
-        heirs[memory_id] = None if heir in replaced else heir
-    return heirs
-
-
-def referred_to(gone: Iterable[DerivedMemory]) -> frozenset[str]:
-    """The memories that refer back to these: links are two-way, and so is history."""
-    found: set[str] = set()
-    for memory in gone:
-        found.update(memory.related_ids, memory.supersedes)
-        found.update(one for one in (memory.superseded_by,) if one is not None)
-        if isinstance(memory, SemanticMemory):
-            found.update(memory.disputed_with, memory.settled_with)
-            found.update(one for one in (memory.duplicate_of,) if one is not None)
-    return frozenset(found)
+    memory = parted(memory, gone, heirs)
+    holds = replaced and memory.superseded_by is None and memory.refuted_at is None
+    if holds and not said_the_same:
+        memory = holding_again(memory)
+    return memory if memory != before else None
 
 
 # --- forgetting one memory: what that takes is settled first, then done. Every step may run twice

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from engram.consolidation.amendments import has_source, traits
 from engram.domain.confidence import Confidence, ExtractionMethod, Verification
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
+    Category,
     Episode,
     Evidence,
     LifecycleState,
@@ -22,6 +23,7 @@ from engram.domain.memories import (
     MemoryKind,
     MemoryType,
     Provenance,
+    Resolution,
     SemanticMemory,
     Slot,
     Telling,
@@ -40,6 +42,7 @@ from engram.domain.plan import (
     eligibility_of,
 )
 from engram.domain.scope import Scope
+from engram.domain.slots import ends_something
 from engram.domain.turns import MAX_NAME_CHARACTERS, is_first_party, without_injected_context
 from engram.language.text import STREET_WITH_NUMBER_LAST, STREET_WORD
 
@@ -55,12 +58,15 @@ class Circumstances:
         now: The present.
         episodes: Every episode that the statements name, by id.
         provenance: Which run and model.
+        brought_in: Whether the statements come from another program, whose words they are:
+            what a conversation says letter by letter as Engram words it, repeats Engram.
     """
 
     scope: Scope
     now: datetime
     episodes: Mapping[str, Episode]
     provenance: Provenance
+    brought_in: bool = False
 
     def side(self, *, is_test: bool) -> Circumstances:
         """The same with only the test turns, or only the real ones."""
@@ -126,12 +132,15 @@ class Circumstances:
             tellings=() if slot is None else (telling,),
             entities=_entities(statement),
             lifecycle=LifecycleState.CANDIDATE,
+            **_outcome(statement, telling, slot),
         )
 
     def part(self, memory: SemanticMemory) -> SemanticMemory:
         """A memory of the same words, for a time that another memory came to lie between."""
         said = {"content", "tags", "importance", "is_test", "identity", "category", "slot"}
         said |= {"kind", "evidence", "metadata", "expires_at"}
+        if memory.slot is not None and ends_something(memory.slot):
+            said |= {"resolution", "resolved_at"}
         where = {"id", "namespace", "user_id", "known_at", "event_at", "entities", "confidence"}
         kept = {name: getattr(memory, name) for name in said | where}
         return SemanticMemory(
@@ -160,6 +169,15 @@ def _confidence(statement: Statement, telling: Telling, occasions: int) -> Confi
         last_confirmed=telling.known_at,
         verification=Verification.EVIDENCE_FOUND if found else Verification.UNCHECKED,
     )
+
+
+def _outcome(statement: Statement, telling: Telling, slot: Slot | None) -> dict[str, Any]:
+    """How a promise ended, on what tells that it did: it is no open promise itself."""
+    ending = slot is not None and ends_something(slot)
+    how = statement.ended or (Resolution.FULFILLED if ending else None)
+    if statement.category is not Category.COMMITMENT or how is None:
+        return {}
+    return {"resolution": how, "resolved_at": telling.known_at}
 
 
 def _entities(statement: Statement) -> tuple[str, ...]:

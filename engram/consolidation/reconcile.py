@@ -58,6 +58,7 @@ from engram.domain.slots import (
     slot_of,
     timeline_key,
 )
+from engram.lifecycle.policies import is_outcome
 
 # --- why a plan does what it does: as a code for counting, and in words for people
 
@@ -238,11 +239,11 @@ class _PlanBuilder:
             why = f"told before it was refuted: {statement.content}"[:500]
             self._discard(Reason.REFUTED, why, refuted)
             return
-        if alike and _is_echo(statement):
+        if alike and not self.circumstances.brought_in and _is_echo(statement):
             why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
             self._discard(Reason.ECHO, why, alike[0])
             return
-        same = self._in_the_same_words(alike, slot)
+        same = self._in_the_same_words(alike, slot, telling)
         if same is not None:
             slot = same.slot
         elif slot is None and identity in self.taken:
@@ -297,13 +298,17 @@ class _PlanBuilder:
         return any(set(telling.episode_ids) <= set(told.telling.episode_ids) for told in taken)
 
     def _in_the_same_words(
-        self, alike: Sequence[SemanticMemory], slot: Slot | None
+        self, alike: Sequence[SemanticMemory], slot: Slot | None, telling: Telling
     ) -> SemanticMemory | None:
-        """What says this in these words, if it was understood to be about something else."""
+        """What says this in these words, if it was understood to be about something else.
+
+        A promise that was resolved before this was told is made anew.
+        """
         if slot is not None:
             about = self._of_timeline.get(timeline_key(slot), ())
             if any(m in alike or m.slot == slot for m in about):
                 return None
+        alike = [m for m in alike if not _is_resolved_before(m, telling)]
         standing = (m for m in alike if m.status is not MemoryStatus.SUPERSEDED)
         return next(standing, None) or self._of_which_it_is_a_duplicate(alike)
 
@@ -425,6 +430,11 @@ class _PlanBuilder:
 
 def _is_refuted_after(memory: SemanticMemory, telling: Telling) -> bool:
     return memory.refuted_at is not None and telling.known_at <= memory.refuted_at
+
+
+def _is_resolved_before(memory: SemanticMemory, telling: Telling) -> bool:
+    ended = None if is_outcome(memory) else memory.resolved_at
+    return ended is not None and ended < telling.known_at
 
 
 def _slot(statement: Statement) -> Slot | None:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import accumulate, takewhile
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from engram.consolidation.amendments import (
     quoting,
@@ -25,6 +26,7 @@ from engram.domain.occasions import occasions_among, occasions_told
 from engram.domain.plan import Place, Statement, Supersession, UpdateNote
 from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
 from engram.lifecycle.decisions import disputed
+from engram.lifecycle.policies import is_outcome
 
 # --- what was told of one slot, in the order of what it tells: who held when, and what came next
 #
@@ -113,6 +115,7 @@ class ValidityInterval:
         return None if self.closed_by is None else max(self.event_at, self.closed_by.event_at)
 
 
+_NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
 # Value and moment of everything said in one episode.
 _Breath: TypeAlias = frozenset[tuple[str, datetime, str, str]]
 
@@ -122,8 +125,16 @@ def same_value(first: Slot, second: Slot) -> bool:
     return first.predicate == second.predicate and first.object == second.object
 
 
-def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
-    """What held one after another, earliest first, by everything that was told of a timeline."""
+def stretches(
+    told: Iterable[TimelineEntry], resolved: Mapping[str, datetime] = _NONE
+) -> list[ValidityInterval]:
+    """What held one after another, earliest first, by everything that was told of a timeline.
+
+    Args:
+        told: All of it.
+        resolved: When promises were noted as kept or lapsed, by the memory that carries each:
+            told after that, a promise is made anew.
+    """
     tellings = list(told)
     by_event = _ByEvent.of(tellings)
     placed = [(*_happened(one, by_event), one) for one in tellings]
@@ -133,7 +144,8 @@ def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
     for event_at, _, one in sorted(placed, key=lambda each: _position(*each[1:])):
         same = next((s for s in standing if same_value(s.slot, one.slot)), None)
         moment = _moment(event_at, one)
-        if same is not None:
+        anew = same is not None and resolved and _is_made_anew(same, one, resolved)
+        if same is not None and not anew:
             same.told.append(one)
             same.last = moment
             _settle(same, one)
@@ -141,9 +153,9 @@ def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
             continue
         new = ValidityInterval(one.slot, event_at, [one], moment)
         for old in standing:
-            if not _gives_way(old.slot, one, breath):
+            if old is not same and not _gives_way(old.slot, one, breath):
                 continue
-            if _nothing_orders(old, new):
+            if old is not same and _nothing_orders(old, new):
                 old.rivals.append(new)
                 new.rivals.append(old)
             else:
@@ -153,6 +165,15 @@ def stretches(told: Iterable[TimelineEntry]) -> list[ValidityInterval]:
         found.append(new)
     _hide(found, breath)
     return found
+
+
+def _is_made_anew(
+    before: ValidityInterval, one: TimelineEntry, resolved: Mapping[str, datetime]
+) -> bool:
+    """Whether this was told after somebody noted how the promise before had ended."""
+    carriers = {carrier for earlier in before.told for carrier in earlier.carriers}
+    ends = (resolved[carrier] for carrier in carriers - {*one.carriers} if carrier in resolved)
+    return any(end < one.telling.known_at for end in ends)
 
 
 def _hide(found: Sequence[ValidityInterval], breath: _Breath) -> None:
@@ -450,7 +471,9 @@ def history(
         said: What is told now.
         new_memory: Called for each stretch that no memory tells yet.
     """
-    found = stretches(_all_told(known.values(), said))
+    ended = ((m.id, m.resolved_at) for m in known.values() if not is_outcome(m))
+    resolved = {memory_id: at for memory_id, at in ended if at is not None}
+    found = stretches(_all_told(known.values(), said), resolved)
     owners: dict[str, int] = {}
     memories: list[SemanticMemory] = []
     for number, stretch in enumerate(found):

@@ -97,6 +97,8 @@ class Vitals(StoredValue):
         promotion_attempts: How often it was promoted, and whether it was refused: each rise
             counts, and so does the one refusal of what tells no habit, which is for good.
         refused_at: When that was.
+        told_at: When the last turn that tells it again was stored, where that was later than it
+            was said, as in an import.
         last_decay: When a pass last reviewed it.
         last_promotion: When it was last promoted.
         promoted_from: The memory it was made from by promotion.
@@ -112,6 +114,7 @@ class Vitals(StoredValue):
     tier: Tier | None = None
     promotion_attempts: int = Field(default=0, ge=0)
     refused_at: Moment | None = None
+    told_at: Moment | None = None
     last_decay: Moment | None = None
     last_promotion: Moment | None = None
     promoted_from: str | None = None
@@ -526,7 +529,7 @@ class SemanticMemory(DerivedMemory):
         settled_with: Memories it contradicts in words, of which a person said that both hold.
         detail: What a profile, topic, box or guideline carries beside its words.
         duplicate_of: The memory that says the same, and now has the sources of this one.
-        resolution: How a commitment ended; None while it is open.
+        resolution: How a commitment ended, also on what tells that it did; None while it is open.
         resolved_at: When it ended.
     """
 

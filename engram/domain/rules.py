@@ -153,8 +153,8 @@ class ExpiryRules(_Rules):
     demote_days: float = Field(default=90.0, ge=0, le=DAYS_TILL_NEVER)
     """How old it must be for that, in days."""
     erase_after_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
-    """Days after which what was archived, expired or superseded is **erased for good**. 0:
-    never."""
+    """Days after which what was archived, expired or superseded is **erased for good**; a turn
+    not before the last that was concluded from it. 0: never."""
 
 
 class ArchivalRules(_Rules):

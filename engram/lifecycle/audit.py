@@ -15,6 +15,7 @@ from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
     Fact,
+    LifecycleState,
     Link,
     LinkKind,
     Memory,
@@ -29,8 +30,8 @@ from engram.domain.occasions import occasions_among, with_occasions
 from engram.domain.rules import HealthRules
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.links import Observed, link_to, linked, without_links
-from engram.lifecycle.policies import Energy
-from engram.lifecycle.promotion import habits_of, is_habit
+from engram.lifecycle.policies import Energy, tier_of
+from engram.lifecycle.promotion import habits_of, promotable
 
 # --- what can be wrong with stored memories, and what mends it: pure, no words quoted
 
@@ -42,7 +43,7 @@ class Problem(StrEnum):
     """What can be wrong with a memory."""
 
     ORPHAN = "orphan"
-    """None of the turns that a conclusion names exists."""
+    """None of the turns that an active conclusion names exists."""
     BROKEN_LINK = "broken_link"
     """A link leads to a memory that does not exist, or to a summary that was replaced."""
     ONE_WAY_LINK = "one_way_link"
@@ -99,7 +100,8 @@ def check(
     found = [_finding(memory, Problem.BAD_FIELD, what) for what in bad_fields(memory, now, book)]
     if not isinstance(memory, DerivedMemory):
         return found
-    if not any(source in known for source in memory.source_episode_ids):
+    answers = memory.status is MemoryStatus.ACTIVE
+    if answers and not any(source in known for source in memory.source_episode_ids):
         found.append(_finding(memory, Problem.ORPHAN, "none of its source turns exists"))
     found += [
         _finding(memory, Problem.BROKEN_LINK, f"{what} leads nowhere", other)
@@ -116,7 +118,10 @@ def same_as(memory: AnyMemory) -> str | None:
     """What two conclusions have in common only if they should be one; None if they may repeat."""
     if not isinstance(memory, DerivedMemory) or memory.status is not MemoryStatus.ACTIVE:
         return None
-    if isinstance(memory, SemanticMemory) and memory.form is not MemoryForm.STATEMENT:
+    if isinstance(memory, SemanticMemory) and (
+        memory.form is not MemoryForm.STATEMENT or memory.resolution is not None
+    ):
+        # A promise that was kept can be made once more.
         return None
     said = content_hash(memory.content)
     if isinstance(memory, Fact):
@@ -178,8 +183,8 @@ def mended(
     for finding in wrong:
         match finding.problem:
             case Problem.ORPHAN if memory.policy_class is not PolicyClass.PROTECTED:
-                if memory.status is MemoryStatus.ACTIVE:
-                    changes |= {"status": MemoryStatus.ARCHIVED, "archived_at": now}
+                changes |= {"status": MemoryStatus.ARCHIVED, "archived_at": now}
+                changes |= {"lifecycle": LifecycleState.ARCHIVED}
             case Problem.BROKEN_LINK:
                 changes |= _without_broken(memory, known)
             case Problem.BAD_FIELD:
@@ -379,20 +384,21 @@ class Census:
         self._now = now
         self.seen = 0
         self._young = self._left_young = 0
-        self._ready = self._promoted = self._risen = self._used = 0
+        self._knowledge = self._ready = self._promoted = self._risen = self._used = 0
         self._oldest_ready: datetime | None = None
         self._energies: list[str] = []
         self._orphans: list[str] = []
         self._eager: list[str] = []
 
     def count(self, memory: AnyMemory, *, orphan: bool) -> None:
-        """One more memory; ``orphan``: none of the turns it names exists."""
+        """One more memory; ``orphan``: it is active, and none of the turns it names exists."""
         self.seen += 1
         if self._is_wrong(memory):
             self._energies.append(memory.id)
-        if orphan and isinstance(memory, DerivedMemory) and memory.status is MemoryStatus.ACTIVE:
+        if orphan:
             self._orphans.append(memory.id)
-        if memory.created_at > self._now - timedelta(days=self._rules.young_days):
+        young = memory.created_at > self._now - timedelta(days=self._rules.young_days)
+        if young and not self._is_fleeting(memory):
             self._young += 1
             if memory.status in {MemoryStatus.ARCHIVED, MemoryStatus.EXPIRED}:
                 self._left_young += 1
@@ -410,21 +416,31 @@ class Census:
             return True
         return any(what.startswith("energy") for what in bad_fields(memory, self._now, self._book))
 
+    def _is_fleeting(self, memory: AnyMemory) -> bool:
+        """Whether it is meant to leave soon: under energy, what nothing lifted out of working."""
+        energy = self._book.policy.name == "energy"
+        return energy and tier_of(memory, self._book.rules) is Tier.WORKING
+
     def _count_promotion(self, memory: AnyMemory) -> None:
-        if self._book.policy.name == "energy" and memory.vitals is not None:
-            self._used += bool(memory.access_count)
-            self._risen += memory.vitals.tier in {Tier.SHORT_TERM, Tier.LONG_TERM}
-        if not isinstance(memory, SemanticMemory) or not is_habit(memory.content):
+        if self._book.policy.name == "energy":
+            self._count_rise(memory)
+        if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.STATEMENT:
             return
         promoted = bool(habits_of(memory))
         self._promoted += promoted
-        wanted = self._book.rules.promotion
-        earned = memory.selectivity >= wanted.selectivity
-        if promoted or (earned and memory.consolidation_passes >= wanted.passes):
+        self._knowledge += promoted or memory.status is MemoryStatus.ACTIVE
+        if promotable(memory, self._now, self._book.rules):
             self._ready += 1
-            if not promoted:
-                oldest = self._oldest_ready or memory.created_at
-                self._oldest_ready = min(oldest, memory.created_at)
+            oldest = self._oldest_ready or memory.created_at
+            self._oldest_ready = min(oldest, memory.created_at)
+
+    def _count_rise(self, memory: AnyMemory) -> None:
+        """Of what was recalled and began below the long-term tier, how much rose."""
+        vitals = memory.vitals
+        rose = vitals is not None and vitals.tier is not None and vitals.promotion_attempts > 0
+        began_below = rose or tier_of(memory, self._book.rules) is not Tier.LONG_TERM
+        self._used += began_below and bool(memory.access_count)
+        self._risen += rose
 
     def _of_energies(self) -> list[Diagnosis]:
         if not self._energies:
@@ -456,7 +472,7 @@ class Census:
         rules, ready, promoted = self._rules, self._ready, self._promoted
         found: list[Diagnosis] = []
         risen_share = self._risen / self._used if self._used >= rules.enough else 0.0
-        all_habits = self.seen and promoted / self.seen > rules.promoted_share
+        all_habits = self._knowledge and promoted / self._knowledge > rules.promoted_share
         if (all_habits and promoted >= rules.enough) or risen_share > rules.promoted_share:
             found.append(
                 Diagnosis(

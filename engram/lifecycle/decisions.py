@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
     FOLLOWING_FORMS,
+    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     Category,
@@ -33,6 +34,7 @@ from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle.policies import (
     DecayPolicy,
+    is_outcome,
     is_refuted,
     policy_class,
     policy_for,
@@ -44,7 +46,7 @@ from engram.lifecycle.windows import PolicyContext, Window
 
 # --- running the table: what becomes of a memory now, and when to look at it next
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raised when the code decides otherwise than before, so that every memory is looked at again."""
 
 _MOST_TRANSITIONS: Final = len(TABLE)
@@ -461,6 +463,23 @@ def taken_back(memory: D) -> D:
     return memory.model_copy(update={**back, "confidence": confidence})
 
 
+def holding_again(memory: D) -> D:
+    """``memory`` as one that nothing replaces any more; refuted, if the user disputes it.
+
+    Since when the user does is not noted of what was replaced: it has been out of the answers
+    since it was.
+    """
+    by_user = memory.confidence.verification is Verification.DISPUTED and not (
+        isinstance(memory, SemanticMemory) and memory.disputed_with
+    )
+    if not by_user:
+        return memory.model_copy(update=NOT_REPLACED)
+    refuted_at = memory.superseded_known_at or memory.confidence.last_confirmed
+    return memory.model_copy(
+        update={"superseded_by": None, "valid_to": None, "refuted_at": refuted_at}
+    )
+
+
 def _spoken_against(memory: DerivedMemory) -> int:
     """How many of its contradictions end with its disputes, that of the user included."""
     if isinstance(memory, SemanticMemory) and memory.disputed_with:
@@ -506,12 +525,19 @@ def resolve(memory: AnyMemory, how: Resolution, now: datetime) -> Changed:
     """A commitment ended. Saying it again changes nothing; saying otherwise does.
 
     Raises:
-        InvalidInput: it is no commitment.
+        InvalidInput: it is no commitment, or tells how one ended.
     """
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         raise InvalidInput(
             "Only commitments can be resolved.",
             allowed="a semantic memory of the category commitment",
+            details={"id": memory.id},
+        )
+    if is_outcome(memory):
+        raise InvalidInput(
+            "This tells how a promise ended; it cannot be resolved itself.",
+            allowed="the promise",
+            hint="Resolve the promise itself. If it did not end, dispute this.",
             details={"id": memory.id},
         )
     if memory.resolution is how and memory.resolved_at is not None:

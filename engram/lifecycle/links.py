@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from engram.domain.identity import normalise
 from engram.domain.memories import DerivedMemory, Link, LinkKind, MemoryStatus, SemanticMemory
 from engram.domain.rules import EdgeRules
 from engram.domain.slots import ends_something, timeline_key
 from engram.lifecycle.policies import days_between, is_disputed
+
+D = TypeVar("D", bound=DerivedMemory)
 
 # --- links weaken at read time unless they are found again
 
@@ -204,6 +207,56 @@ def without_links(memory: DerivedMemory, ends: Callable[[Link], bool]) -> Derive
     """``memory`` without the edges of which that is true; None if it has none of them."""
     kept = tuple(link for link in memory.links if not ends(link))
     return memory.model_copy(update={"links": kept}) if len(kept) < len(memory.links) else None
+
+
+# --- what leads to memories that are gone
+
+
+def parted(memory: D, gone: Collection[str], heirs: Mapping[str, str | None]) -> D:
+    """``memory`` without what leads to these, its disputes aside.
+
+    Args:
+        memory: Stays.
+        gone: Ids of what goes.
+        heirs: What had replaced each of them, if anything: that replaces what they replaced.
+    """
+    changes: dict[str, object] = {
+        "links": tuple(link for link in memory.links if link.target_id not in gone),
+        "supersedes": tuple(one for one in memory.supersedes if one not in gone),
+    }
+    if memory.superseded_by in gone:
+        changes["superseded_by"] = heirs.get(memory.superseded_by or "")
+    if isinstance(memory, SemanticMemory):
+        changes["settled_with"] = tuple(m for m in memory.settled_with if m not in gone)
+        if memory.duplicate_of in gone:
+            changes["duplicate_of"] = None
+    return memory.model_copy(update=changes)
+
+
+def heirs_of(gone: Iterable[DerivedMemory]) -> dict[str, str | None]:
+    """What replaced each of these, past all that is gone itself; None where nothing did."""
+    replaced = {memory.id: memory.superseded_by for memory in gone}
+    heirs: dict[str, str | None] = {}
+    for memory_id, successor in replaced.items():
+        heir = successor
+        seen = {memory_id}
+        while heir in replaced and heir not in seen:
+            seen.add(heir)
+            heir = replaced[heir]
+        heirs[memory_id] = None if heir in replaced else heir
+    return heirs
+
+
+def referred_to(gone: Iterable[DerivedMemory]) -> frozenset[str]:
+    """The memories that refer back to these: links are two-way, and so is history."""
+    found: set[str] = set()
+    for memory in gone:
+        found.update(memory.related_ids, memory.supersedes)
+        found.update(one for one in (memory.superseded_by,) if one is not None)
+        if isinstance(memory, SemanticMemory):
+            found.update(memory.disputed_with, memory.settled_with)
+            found.update(one for one in (memory.duplicate_of,) if one is not None)
+    return frozenset(found)
 
 
 def _only(aliases: list[str]) -> str | None:

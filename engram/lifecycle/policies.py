@@ -32,6 +32,7 @@ from engram.domain.rules import (
     RetentionRules,
     ValueRules,
 )
+from engram.domain.slots import ends_something
 
 # --- two ways of fading behind one Protocol: retention and energy
 #
@@ -84,17 +85,25 @@ def told_at(memory: AnyMemory) -> datetime:
     """
     if isinstance(memory, Episode):
         return memory.created_at
-    told = max(memory.created_at, memory.confidence.last_confirmed)
-    if isinstance(memory, SemanticMemory) and memory.resolved_at is not None:
-        return max(told, memory.resolved_at)
-    return told
+    again = memory.vitals.told_at if memory.vitals is not None else None
+    ended = memory.resolved_at if isinstance(memory, SemanticMemory) else None
+    told = (memory.created_at, memory.confidence.last_confirmed, again, ended)
+    return max(moment for moment in told if moment is not None)
 
 
 def is_open_promise(memory: AnyMemory) -> bool:
-    """Whether it is a commitment that nothing has resolved: time alone never takes it."""
+    """Whether it is a commitment that nothing has resolved: time alone never takes it.
+
+    What tells that a promise ended is none.
+    """
     if not isinstance(memory, SemanticMemory) or memory.category is not Category.COMMITMENT:
         return False
-    return memory.resolution is None
+    return memory.resolution is None and not is_outcome(memory)
+
+
+def is_outcome(memory: SemanticMemory) -> bool:
+    """Whether it tells that something is no longer so, such as a promise that was kept."""
+    return memory.slot is not None and ends_something(memory.slot)
 
 
 def touched_at(memory: AnyMemory) -> datetime:

@@ -23,8 +23,9 @@ from engram.domain.memories import (
     Vitals,
 )
 from engram.domain.rules import LifecycleRules
+from engram.lifecycle.decisions import told_again
 from engram.lifecycle.links import Observed, linked
-from engram.lifecycle.policies import is_disputed, policy_class, tier_of, trust
+from engram.lifecycle.policies import is_disputed, policy_class, tier_of, told_at, trust
 
 # Words that say that somebody does so as a rule, not once.
 _HABIT: Final = re.compile(
@@ -189,22 +190,44 @@ def circumstances_of(habit: ProceduralMemory) -> str | None:
     return None if found is None else found["then"]
 
 
-def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemory | None:
-    """``habit`` as something that held only as long as its source; None if nothing changes.
+# What a habit has of its source for as long as both exist. By the sources it is forgotten.
+_OF_ITS_SOURCE: Final[tuple[str, ...]] = (
+    "source_episode_ids",
+    "folded_sources",
+    "occasions",
+    "confidence",
+    "known_at",
+)
+_WHETHER_IT_HOLDS: Final = (
+    "status",
+    "superseded_by",
+    "valid_to",
+    "superseded_known_at",
+    "refuted_at",
+)
 
-    Also back: where the source holds after all, the habit does.
+
+def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemory | None:
+    """``habit`` as what its source says it is; None if nothing changes.
+
+    It rests on the same turns, holds only as long, and is as true: where the source is refuted
+    or replaced, so is the habit, and where that holds after all, the habit does. Time takes it
+    later than its source; told again after that, it comes back.
     """
     if habit.vitals is None or habit.vitals.promoted_from != source.id:
         return None
-    ended = source.status is MemoryStatus.SUPERSEDED
-    if not ended and habit.status is not MemoryStatus.SUPERSEDED:
-        return None
-    after = habit.model_copy(
-        update={
-            "status": MemoryStatus.SUPERSEDED if ended else MemoryStatus.ACTIVE,
-            "superseded_by": source.superseded_by,
-            "valid_to": source.valid_to,
-            "superseded_known_at": source.superseded_known_at,
-        }
-    )
+    ended, answers = source.status is MemoryStatus.SUPERSEDED, source.status is MemoryStatus.ACTIVE
+    after, names = habit, _OF_ITS_SOURCE
+    if ended or (answers and habit.status is MemoryStatus.SUPERSEDED):
+        names = (*_OF_ITS_SOURCE, *_WHETHER_IT_HOLDS)
+    elif answers and _is_told_since(source, habit.archived_at or habit.expired_at):
+        after = told_again(habit)
+    told = source.vitals.told_at if source.vitals is not None else None
+    vitals = (after.vitals or Vitals()).model_copy(update={"told_at": told})
+    said = {name: getattr(source, name) for name in names}
+    after = after.model_copy(update={**said, "vitals": vitals})
     return after if after != habit else None
+
+
+def _is_told_since(source: SemanticMemory, left_at: datetime | None) -> bool:
+    return left_at is not None and told_at(source) >= left_at

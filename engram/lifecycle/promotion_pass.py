@@ -61,12 +61,12 @@ async def follow_sources(
     source_ids: Iterable[str],
     new_write_id: NewWriteId,
 ) -> frozenset[str]:
-    """Let the habits made of this knowledge end with it, or return; the ids of those that did.
+    """Let the habits made of this knowledge be as it is; the ids of those that were otherwise.
 
     Args:
         repository: Where memories are kept; it stamps what it writes.
         scope: Whose they are.
-        source_ids: Knowledge whose status changed.
+        source_ids: Knowledge that changed.
         new_write_id: Makes a fresh value for each write.
     """
     found = await repository.get(scope, source_ids, (MemoryType.SEMANTIC,), fresh=True)
@@ -366,7 +366,7 @@ class Promoter:
             if not isinstance(memory, ProceduralMemory) or not isinstance(source, SemanticMemory):
                 return None
             after = following(memory, source)
-            if after is not None:
+            if after is not None and after.status is not memory.status:
                 before[memory.id] = (memory.status.value, after.status.value)
             return after
 

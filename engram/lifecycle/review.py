@@ -18,16 +18,26 @@ from engram.contracts.lifecycle import (
     WalkInput,
     summed,
 )
-from engram.domain.memories import AnyMemory, Episode, MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import (
+    DERIVED_TYPES,
+    DIGEST_FORMS,
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    MemoryStatus,
+    MemoryType,
+    SemanticMemory,
+)
 from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt
 from engram.embedding.bm25 import encode_document
 from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
 from engram.lifecycle.due import DueScan, review_stamp
+from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.table import Aspect
-from engram.ports import MaintenanceRepository
+from engram.ports import AnyOf, MaintenanceRepository
 from engram.storage.rewording import words_let_go
-from engram.storage.updates import NewWriteId, update_memories
+from engram.storage.updates import NewWriteId, every_page, update_memories
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000
@@ -142,12 +152,15 @@ class Reviewer:
         scope, now = request.scope, request.now
         book = rulebook(request.rules, scope.namespace)
         steps, erasable = steps or Steps(), dict[str, AnyMemory]()
+        kept = await self._concluded_from(scope, memories, now, book)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             # Somebody else may have been faster: then nothing is due any more.
             if not _is_due(memory, now, book):
                 return None
             settled = book.settle(memory, now)
+            if settled.memory is None and memory.id in kept:
+                return None
             if only is not None and all(step.aspect is not only for step in settled.transitions):
                 return None
             steps.note(memory, settled.transitions)
@@ -182,6 +195,23 @@ class Reviewer:
             changes=changes,
             erased=gone,
         )
+
+    async def _concluded_from(
+        self, scope: Scope, memories: Sequence[AnyMemory], now: datetime, book: Rulebook
+    ) -> frozenset[str]:
+        """Turns that would be erased, but for what was concluded from them and is there still.
+
+        They are looked at again in each pass: a turn goes after its last conclusion.
+        """
+        over = {m.id for m in memories if _ends(m, now, book)}
+        found = set[str]()
+        where = (AnyOf("source_episode_ids", tuple(sorted(over))),)
+        for kind in DERIVED_TYPES if over else ():
+            async for page in every_page(self.repository, scope, kind, where=where):
+                for memory in page:
+                    if isinstance(memory, DerivedMemory) and not _is_composed(memory):
+                        found |= over.intersection(memory.source_episode_ids)
+        return frozenset(found)
 
     async def _free_rivals(
         self, scope: Scope, memories: Sequence[AnyMemory], changed: AbstractSet[str]
@@ -228,7 +258,38 @@ class Reviewer:
         revisions = {memory_id: memory.revision for memory_id, memory in ended.items()}
         await self.repository.delete_unchanged(scope, memory_type, revisions)
         left = await self.repository.get(scope, revisions, (memory_type,), fresh=True)
-        return frozenset(revisions) - left.keys()
+        gone = frozenset(revisions) - left.keys()
+        await self._part(scope, [one for key, one in ended.items() if key in gone])
+        return gone
+
+    async def _part(self, scope: Scope, gone: Sequence[AnyMemory]) -> None:
+        """Have nothing lead to what was erased; nothing comes back in its place."""
+        derived = [memory for memory in gone if isinstance(memory, DerivedMemory)]
+        ids, heirs = {memory.id for memory in derived}, heirs_of(derived)
+
+        def change(memory: AnyMemory) -> AnyMemory | None:
+            if not isinstance(memory, DerivedMemory):
+                return None
+            after = parted(memory, ids, heirs)
+            return None if after == memory else after
+
+        await update_memories(
+            self.repository,
+            scope,
+            referred_to(derived) - ids,
+            change,
+            new_write_id=self.new_write_id,
+            types=DERIVED_TYPES,
+        )
+
+
+def _ends(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:
+    return isinstance(memory, Episode) and book.settle(memory, now).memory is None
+
+
+def _is_composed(memory: DerivedMemory) -> bool:
+    """Whether it is a digest, which is composed anew from what is left."""
+    return isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS
 
 
 def _is_due(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:

@@ -16,7 +16,13 @@ from engram.contracts.messages import Population
 from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.access import Access
-from engram.domain.memories import AnyMemory, Episode, SemanticMemory
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    PolicyClass,
+    ProceduralMemory,
+    SemanticMemory,
+)
 from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.turns import check_moment
@@ -24,7 +30,7 @@ from engram.errors import EngramError, InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
 from engram.lifecycle.policies import is_refuted
-from engram.lifecycle.promotion import habits_of, promotable, promoted
+from engram.lifecycle.promotion import following, habits_of, promotable, promoted
 from engram.lifecycle.promotion_pass import HabitMaker, follow_sources
 from engram.operations.memories import Acted, ActOn, resolve_target
 from engram.operations.registry import Operation, Question, handles, handles_each
@@ -84,9 +90,11 @@ class UserAction:
         decide: What becomes of the memory.
         makes_habits: Whether of knowledge it makes a habit instead.
         settles: Whether the memory holds, where that settles its disputes; None where it
-            says nothing of that.
+            says nothing of that. Of a habit it is said of what the habit came from, which it
+            follows.
         moves: Whether it can take the memory out of the answers, or bring it back: profiles
             and topics follow.
+        puts_aside: Whether it takes a habit and what it came from, which say the same, together.
     """
 
     operation: Operation[ActOn, Acted]
@@ -94,6 +102,7 @@ class UserAction:
     makes_habits: bool = False
     settles: bool | None = None
     moves: bool = False
+    puts_aside: bool = False
 
 
 def _said(name: str, about: str, access: Access = Access.WRITE) -> Operation[ActOn, Acted]:
@@ -123,6 +132,7 @@ ACTIONS: Final = {
             _said("demote", "Put a memory aside: it leaves the answers, and stays readable."),
             decisions.demote,
             moves=True,
+            puts_aside=True,
         ),
         UserAction(
             _said(
@@ -204,14 +214,15 @@ class LifecycleHandlers:
         before = await resolve_target(self._repository, scope, asked)
         if action.makes_habits and isinstance(before, SemanticMemory):
             return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
+        meant = before if action.settles is None else await self._came_from(scope, before)
         if asked.dry_run:
-            tried = action.decide(before, now, self._rules)
-            changes = _changes(before, tried.transitions)
-            return Acted(memory=tried.memory, changes=changes, dry_run=True)
+            tried = action.decide(meant, now, self._rules)
+            changes = _changes(meant, tried.transitions)
+            return Acted(memory=_beside(before, tried.memory), changes=changes, dry_run=True)
         steps: dict[str, tuple[Transition, ...]] = {}
         beaten: tuple[str, ...] = ()
         if action.settles is not None:
-            beaten = await self._settle_others(scope, before, action.settles, now)
+            beaten = await self._settle_others(scope, meant, action.settles, now)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             changed = action.decide(memory, now, self._rules)
@@ -221,20 +232,28 @@ class LifecycleHandlers:
             steps[memory.id] = changed.transitions
             return after
 
-        await update_memories(
-            self._repository,
-            scope,
-            [before.id],
-            change,
-            new_write_id=self._new_write_id,
-            types=(before.type,),
-        )
-        memory = await one_memory(self._repository, scope, asked.memory_id)
+        ids = await self._said_alike(scope, before) if action.puts_aside else (meant.id,)
+        await update_memories(self._repository, scope, ids, change, new_write_id=self._new_write_id)
         if action.settles is not None:
-            await self._tell_reviews(scope, before, memory)
+            await self._tell_reviews(scope, meant)
         if action.moves:
-            await self._compose(scope, before, beaten, now)
-        return Acted(memory=memory, changes=_changes(memory, steps.get(memory.id, ())))
+            await self._compose(scope, meant, (*beaten, *ids, before.id), now)
+        memory = await one_memory(self._repository, scope, asked.memory_id)
+        return Acted(memory=memory, changes=_changes(meant, steps.get(meant.id, ())))
+
+    async def _came_from(self, scope: Scope, memory: AnyMemory) -> AnyMemory:
+        """The knowledge that a habit came from, if it is there; else the memory itself."""
+        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        if origin is None:
+            return memory
+        return (await self._repository.get(scope, (origin,), fresh=True)).get(origin, memory)
+
+    async def _said_alike(self, scope: Scope, memory: AnyMemory) -> tuple[str, ...]:
+        """The memory, and the habit made of it or what it was made of; alone if protected."""
+        if memory.policy_class is PolicyClass.PROTECTED:
+            return (memory.id,)
+        habits = habits_of(memory) if isinstance(memory, SemanticMemory) else ()
+        return (*habits, (await self._came_from(scope, memory)).id, memory.id)
 
     async def _settle_others(
         self, scope: Scope, before: AnyMemory, holds: bool, now: datetime
@@ -253,8 +272,9 @@ class LifecycleHandlers:
         await self._settler.retire_again(scope, before)
         return beaten
 
-    async def _tell_reviews(self, scope: Scope, before: AnyMemory, after: AnyMemory) -> None:
-        await follow_sources(self._repository, scope, (after.id,), self._new_write_id)
+    async def _tell_reviews(self, scope: Scope, before: AnyMemory) -> None:
+        await follow_sources(self._repository, scope, (before.id,), self._new_write_id)
+        after = await one_memory(self._repository, scope, before.id)
         opened = [(after.id,)] if is_refuted(after) and not after.is_test else []
         await self._reviews.changed(scope, disputes_of(before), opened)
 
@@ -320,6 +340,13 @@ class LifecycleHandlers:
         made = await maker.make(scope, [memory], self._rules, now, forced=True)
         after = await one_memory(self._repository, scope, memory.id)
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
+
+
+def _beside(asked: AnyMemory, meant: AnyMemory) -> AnyMemory:
+    """What is asked about, as it is beside what is meant by it: itself, or its source."""
+    if isinstance(asked, ProceduralMemory) and isinstance(meant, SemanticMemory):
+        return following(asked, meant) or asked
+    return meant
 
 
 def habit_of(memory: AnyMemory) -> str | None:

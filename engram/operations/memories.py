@@ -382,7 +382,7 @@ class CommitmentHandlers:
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is no commitment.
+            InvalidInput: it is no commitment, or tells how one ended.
         """
         now = self._clock()
 

@@ -251,7 +251,9 @@ class Importer:
         known = await KnownMemories(self.repository, self.embedder).about(
             scope, statements, sides=frozenset(item.is_test for _, item in turns.values())
         )
-        at = Circumstances(scope=scope, now=now, episodes=episodes, provenance=Provenance())
+        at = Circumstances(
+            scope=scope, now=now, episodes=episodes, provenance=Provenance(), brought_in=True
+        )
         # Compares each with each: not while others wait.
         plan = await asyncio.to_thread(reconcile, statements, known, at)
         plan = ConsolidationPlan(actions=tuple(_with_its_past(a, turns, now) for a in plan.actions))

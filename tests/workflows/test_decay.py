@@ -30,6 +30,9 @@ from engram.digests.versions import Composer
 from engram.domain.memories import (
     AnyMemory,
     Category,
+    DerivedMemory,
+    Link,
+    LinkKind,
     MemoryStatus,
     MemoryType,
     PolicyClass,
@@ -243,6 +246,52 @@ async def test_erasing_needs_the_explicit_setting(
         assert report.erased == 1
         assert report.count("erase") == 1
         assert set(await lives.store.get(lives.scope, [gone.id, kept.id])) == {kept.id}
+
+
+async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
+    temporal_client: Client, store: EdgeRepository
+) -> None:
+    """And what is erased leaves nothing behind that leads to it; nothing comes back for it."""
+    erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
+    left = {"status": MemoryStatus.ARCHIVED, "archived_at": ago(11)}
+    seen: dict[str, Any] = {"first_seen": ago(30), "last_seen": ago(30)}
+    async with lifecycle_workers(temporal_client, store, erasing) as lives:
+        said = turn(lives.scope, "I like tea", ago(30), **left)
+        likes = knowledge(lives.scope, "The user likes tea", ago(30))
+        goes = knowledge(lives.scope, "The user likes milk", ago(30), **left)
+        before = knowledge(lives.scope, "The user likes mate", ago(30)).model_copy(
+            update={
+                "status": MemoryStatus.SUPERSEDED,
+                "superseded_by": goes.id,
+                "policy_class": PolicyClass.PROTECTED,
+            }
+        )
+        drawn = {"source_episode_ids": (said.id,)}
+        edge = Link(target_id=goes.id, kind=LinkKind.RELATED, confidence=1.0, **seen)
+        await lives.keep(
+            said,
+            likes.model_copy(update={**drawn, "links": (edge,), "supersedes": (goes.id,)}),
+            goes.model_copy(
+                update={
+                    "links": (edge.model_copy(update={"target_id": likes.id}),),
+                    "supersedes": (before.id,),
+                    "superseded_by": likes.id,
+                }
+            ),
+            before,
+        )
+        assert (await lives.passes.decay(lives.scope, dry_run=True)).erased == 1
+        assert (await lives.passes.decay(lives.scope)).erased == 1
+        there = await lives.store.get(lives.scope, [said.id, likes.id, goes.id, before.id])
+        assert set(there) == {said.id, likes.id, before.id}
+        kept, was = there[likes.id], there[before.id]
+        assert isinstance(kept, DerivedMemory)
+        assert isinstance(was, DerivedMemory)
+        assert (kept.links, kept.supersedes) == ((), ())
+        assert (was.status, was.superseded_by) == (MemoryStatus.SUPERSEDED, likes.id)
+        await lives.store.delete(lives.scope, likes.type, [likes.id])
+        assert (await lives.passes.decay(lives.scope)).erased == 1
+        assert set(await lives.store.get(lives.scope, [said.id])) == set()
 
 
 async def test_two_passes_at_once_and_recalls_lose_nothing(

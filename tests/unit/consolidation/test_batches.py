@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,11 @@ from engram.domain.plan import (
     StoreNote,
     UpdateNote,
 )
-from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
+from engram.domain.rules import LifecycleRules
+from engram.errors import InvalidInput
+from engram.lifecycle.decisions import decide, resolve
+from engram.lifecycle.policies import is_open_promise
+from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 
 WALKED = "The user walked the coast path."
 PROMISE = {"category": Category.COMMITMENT}
@@ -470,6 +475,45 @@ def test_only_promises_are_resolved_whatever_else_ends_beside_them() -> None:
         "The user works at Rise.": None,
         "The user promised to call Bo.": Resolution.FULFILLED,
     }
+
+
+def test_what_tells_that_a_promise_ended_is_no_open_promise() -> None:
+    """It says how that was, leaves ninety days later as the promise does, and is not resolved."""
+    mind = ReconciledKnowledge()
+    mind.hear(A, promise(A, "call Bo"), promise(A, "call Al"))
+    end = promise(D, "call Al", holds=False, ended=Resolution.EXPIRED, content="Called off.")
+    mind.hear(D, promise(D, "call Bo", holds=False, content="Kept."), end)
+    for content, how in (("Kept.", Resolution.FULFILLED), ("Called off.", Resolution.EXPIRED)):
+        note = named(mind, content)
+        assert (note.resolution, note.resolved_at) == (how, on(9))
+        assert not is_open_promise(note)
+        assert decide(note, NOW + timedelta(days=89), LifecycleRules()) is None
+        gone = decide(note, NOW + timedelta(days=90), LifecycleRules())
+        assert gone is not None
+        assert gone.rule == "commitment"
+        with pytest.raises(InvalidInput, match="how a promise ended"):
+            resolve(note, Resolution.FULFILLED, NOW)
+
+
+def test_a_promise_made_anew_after_it_was_resolved_is_open() -> None:
+    """As after a turn that ended it: a further memory, and what was kept stays readable as kept."""
+    for predicate in ("promised to", None):
+        mind = ReconciledKnowledge()
+        said_so = {"content": "The user promised to call Bo.", **PROMISE}
+        mind.hear(A, stated(A, predicate, "call Bo", **said_so))
+        first = named(mind, "The user promised to call Bo.")
+        change_of(first, mind, resolution=Resolution.FULFILLED, resolved_at=on(2))
+        for again in (C, D):
+            mind.hear(again, stated(again, predicate, "call Bo", **said_so))
+        kept, anew = sorted(mind.known.values(), key=lambda m: m.generation)
+        assert kept.resolution is Resolution.FULFILLED
+        assert kept.source_episode_ids == (A.id,)
+        assert (anew.resolution, anew.status) == (None, MemoryStatus.ACTIVE)
+        assert anew.source_episode_ids == (C.id, D.id)
+        before = stated(B, predicate, "call Bo", **said_so)
+        mind.hear(B, before)
+        assert mind.known[kept.id].source_episode_ids == (A.id, B.id)
+        assert mind.known[anew.id].source_episode_ids == (C.id, D.id)
 
 
 def test_a_promise_that_stands_is_not_resolved_and_one_that_was_is_left_as_it_was() -> None:

@@ -20,6 +20,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Tier,
 )
+from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import lifecycle_of, settle
@@ -253,6 +254,31 @@ def test_being_told_again_brings_back() -> None:
     still = corroborated(replaced, [again])
     assert still is not None
     assert still.status is MemoryStatus.SUPERSEDED
+
+
+@pytest.mark.parametrize("under", [RULES, ENERGY, rules(time_to_live={"semantic_days": 30})])
+def test_what_an_old_turn_tells_again_fades_from_when_it_was_brought_in(
+    under: LifecycleRules,
+) -> None:
+    """An import of old talk counts when it is made: what comes back by it stays for a while."""
+    born, made = T0 - timedelta(days=4000), day(-1)
+    old = semantic(created_at=born, known_at=born, confidence={"last_confirmed": born})
+    gone = settle(old, made, under).memory
+    assert gone is not None
+    assert gone.status is not MemoryStatus.ACTIVE
+    said = born + timedelta(days=1)
+    turn = episode("again", timestamp=said, known_at=said, created_at=made)
+    assert isinstance(gone, SemanticMemory)
+    back = corroborated(gone, [turn])
+    assert back is not None
+    assert back.confidence.last_confirmed == said
+    kept = settle(back, day(20), under).memory
+    assert kept is not None
+    assert kept.status is MemoryStatus.ACTIVE
+    live = episode("now", timestamp=made, known_at=made, created_at=made)
+    told = corroborated(gone, [live])
+    assert told is not None
+    assert told.vitals == gone.vitals
 
 
 def test_what_was_demoted_by_hand_stays_away() -> None:

@@ -18,7 +18,7 @@ from engram.domain.memories import (
     Tier,
     Vitals,
 )
-from engram.lifecycle.decisions import settle
+from engram.lifecycle.decisions import dispute, settle
 from engram.lifecycle.links import MAX_LINKS, Observed, linked
 from engram.lifecycle.policies import Energy
 from engram.lifecycle.promotion import following, is_habit, promotable, promoted, trigger_context
@@ -275,6 +275,48 @@ def test_a_habit_follows_its_source() -> None:
     assert back is not None
     assert (back.status, back.valid_to) == (MemoryStatus.ACTIVE, None)
     assert following(made.habit, semantic("something else")) is None
+
+
+def test_a_habit_is_as_true_as_its_source_and_rests_on_the_same_turns() -> None:
+    """What is told again of the knowledge is told of the habit; refuted, neither comes back."""
+    made = promoted(ready(), day(1), RULES)
+    confidence = made.source.confidence.model_copy(
+        update={"supporting_episodes": 2, "last_confirmed": day(9)}
+    )
+    sources = (*made.source.source_episode_ids, "another")
+    told = {"source_episode_ids": sources, "confidence": confidence, "known_at": day(-5)}
+    again = made.source.model_copy(update=told)
+    more = following(made.habit, again)
+    assert more is not None
+    assert (more.source_episode_ids, more.known_at) == (sources, day(-5))
+    assert more.confidence == confidence
+    assert following(more, again) is None
+    refuted = dispute(again, day(10), RULES).memory
+    assert isinstance(refuted, SemanticMemory)
+    gone = following(more, refuted)
+    assert gone is not None
+    assert (gone.status, gone.refuted_at) == (MemoryStatus.SUPERSEDED, day(10))
+    assert following(gone, refuted) is None
+    aside = again.model_copy(update={"status": MemoryStatus.ARCHIVED, "archived_at": day(11)})
+    still = following(gone, aside)
+    assert still is not None
+    assert still.status is MemoryStatus.SUPERSEDED
+
+
+def test_an_archived_habit_comes_back_when_its_source_is_told_again() -> None:
+    """Told before it left, it stays away; an archived source brings nothing back."""
+    made = promoted(ready(), day(1), RULES)
+    left = {"status": MemoryStatus.ARCHIVED, "archived_at": day(20)}
+    habit_then = made.habit.model_copy(update=left)
+    assert following(habit_then, made.source) is None
+    confidence = made.source.confidence.model_copy(update={"last_confirmed": day(21)})
+    told = made.source.model_copy(update={"confidence": confidence})
+    back = following(habit_then, told)
+    assert back is not None
+    assert (back.status, back.archived_at) == (MemoryStatus.ACTIVE, None)
+    still = following(habit_then, told.model_copy(update=left))
+    assert still is not None
+    assert still.status is MemoryStatus.ARCHIVED
 
 
 def test_migrated_memories_had_a_life_before() -> None:

@@ -25,9 +25,9 @@ from tests.support.stores import worker_settings
 
 
 @pytest.fixture
-async def handled() -> AsyncIterator[HandledStore]:
-    """A fresh store under the default rules."""
-    settings = worker_settings()
+async def handled(request: pytest.FixtureRequest) -> AsyncIterator[HandledStore]:
+    """A fresh store under the default rules, or under the settings that a test asks for."""
+    settings = worker_settings(**getattr(request, "param", {}))
     rules = settings.lifecycle_rules
     async with borrowed_store(review_stamp(rules)) as store:
         numbers = itertools.count()

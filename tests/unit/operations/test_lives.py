@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from engram.consolidation.forgetting import Forgetter
 from engram.digests.stage import Digests
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
@@ -98,6 +100,36 @@ async def test_reviews_are_told_what_the_user_settles(handled: HandledStore) -> 
     assert (gone.status, gone.superseded_by) == (MemoryStatus.SUPERSEDED, tea.id)
     await handled.ask(saying("dispute"), about(tea.id))
     assert handled.reviews.opened == [(tea.id,)]
+
+
+async def test_what_the_user_disputes_does_not_come_back_in_place_of_what_replaced_it(
+    handled: HandledStore,
+) -> None:
+    """Neither when that is disputed, nor when it is forgotten; confirmed, it holds again."""
+    for goes in ("disputed", "forgotten"):
+        old, new = (
+            knowledge(ADA, f"The user lives in {place}, {goes}", ago(4))
+            for place in ("Rome", "Bonn")
+        )
+        replaced = {"superseded_by": new.id, "superseded_known_at": ago(2), "valid_to": ago(2)}
+        old = old.model_copy(update={"status": MemoryStatus.SUPERSEDED, **replaced})
+        await handled.keep(
+            turn(ADA, f"I live here, {goes}", ago(4)),
+            old,
+            new.model_copy(update={"supersedes": (old.id,)}),
+        )
+        await handled.ask(saying("dispute"), about(old.id))
+        if goes == "disputed":
+            await handled.ask(saying("dispute"), about(new.id))
+        else:
+            forgetter = Forgetter(handled.store, lambda: uuid4().hex)
+            await forgetter.apply(ADA, await forgetter.plan(ADA, new.id))
+        left = await handled.now_is(old)
+        assert isinstance(left, SemanticMemory)
+        assert (left.status, left.superseded_by) == (MemoryStatus.SUPERSEDED, None)
+        assert left.refuted_at == ago(2)
+        back = (await handled.ask(saying("confirm"), about(old.id))).memory
+        assert back.status is MemoryStatus.ACTIVE
 
 
 async def test_protected_memories_never_leave_until_unprotected(handled: HandledStore) -> None:
@@ -206,6 +238,40 @@ async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
         await handled.ask(saying("demote"), about(told.id, test_only=True))
 
 
+async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
+    handled: HandledStore,
+) -> None:
+    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither."""
+    told = knowledge(ADA, HABIT, ago(1))
+    await handled.keep(turn(ADA, HABIT, ago(1)), told)
+    habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
+    assert habit_id is not None
+
+    async def both() -> list[tuple[MemoryStatus, bool]]:
+        await handled.ask(ops.PROMOTE, ops.RunPass())
+        found = await handled.store.get(ADA, [told.id, habit_id])
+        derived = [m for m in found.values() if isinstance(m, DerivedMemory)]
+        return [(m.status, m.refuted_at is not None) for m in derived]
+
+    for of in (habit_id, told.id):
+        tried = await handled.ask(saying("dispute"), about(of, dry_run=True))
+        assert (tried.memory.id, tried.memory.status) == (of, MemoryStatus.SUPERSEDED)
+        said = await handled.ask(saying("dispute"), about(of))
+        assert said.memory.id == of
+        assert "disputed_superseded" in {change.rule for change in said.changes}
+        assert await both() == [(MemoryStatus.SUPERSEDED, True)] * 2
+        assert handled.reviews.opened[-1] == (told.id,)
+        assert (await handled.ask(saying("dispute"), about(of))).changes == ()
+        confirmed = (await handled.ask(saying("confirm"), about(of))).memory
+        assert isinstance(confirmed, DerivedMemory)
+        assert confirmed.confidence.verification is Verification.USER_CONFIRMED
+        assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+        await handled.ask(saying("demote"), about(of))
+        assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
+        await handled.ask(saying("confirm"), about(of))
+        assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+
+
 async def test_promoting_by_hand_makes_one_habit(handled: HandledStore) -> None:
     """Knowledge becomes a habit whatever it has earned; again gives the same habit."""
     told = knowledge(ADA, HABIT, ago(1))
@@ -278,6 +344,27 @@ async def test_imports_have_had_a_life(handled: HandledStore) -> None:
     assert (await handled.ask(ops.DECAY, ops.RunDecay())).count("retention") == 0
     again = await handled.ask(trials.IMPORT, trials.Import(memories=items))
     assert (again.episodes, again.conclusions, again.known) == (0, 0, 3)
+
+
+async def test_a_known_conclusion_that_is_imported_again_comes_back_and_stays(
+    handled: HandledStore,
+) -> None:
+    """Though Engram words it in the same way, and though it was said long before."""
+    told = ImportedMemory(
+        content="The user is allergic to nuts.", timestamp=ago(900), conclusion=True
+    )
+    await handled.ask(trials.IMPORT, trials.Import(memories=(told,)))
+    (known,) = (await handled.store.scroll(ADA, MemoryType.SEMANTIC)).memories
+    aside = (await handled.ask(saying("demote"), about(known.id))).memory
+    assert aside.status is MemoryStatus.ARCHIVED
+    again = told.model_copy(update={"timestamp": ago(800)})
+    report = await handled.ask(trials.IMPORT, trials.Import(memories=(again,)))
+    assert (report.conclusions, report.known) == (0, 1)
+    await handled.ask(ops.DECAY, ops.RunDecay())
+    back = await handled.now_is(known)
+    assert back.status is MemoryStatus.ACTIVE
+    assert isinstance(back, SemanticMemory)
+    assert len(back.source_episode_ids) == 2
 
 
 async def test_an_import_is_checked_before_anything_is_stored(handled: HandledStore) -> None:

@@ -44,6 +44,29 @@ async def test_real_memories_are_refused(handled: HandledStore) -> None:
 
 
 @pytest.mark.parametrize("name", list(Scenario))
+@pytest.mark.parametrize(
+    ("handled", "inapplicable"),
+    [
+        ({"lifecycle": {"time_to_live": {"episodic_days": 7}}}, {Scenario.USE}),
+        ({"lifecycle": {"retention": {"archive_below": 0}}}, {Scenario.FADE, Scenario.USE}),
+        ({"lifecycle": {"retention": {"archive_below": 0.9}}}, {Scenario.STAY, Scenario.USE}),
+        ({"lifecycle": {"promotion": {"confidence": 0.9}}}, {Scenario.HABIT}),
+        ({"lifecycle": {"time_to_live": {"semantic_days": 7}}}, {Scenario.HABIT}),
+    ],
+    indirect=["handled"],
+)
+async def test_a_scenario_that_the_settings_do_not_have_is_no_failure(
+    handled: HandledStore, inapplicable: set[Scenario], name: Scenario
+) -> None:
+    """It says so, and leaves nothing either; the others are played as ever."""
+    report = await handled.ask(ops.TEST_SCENARIO, ops.PlayScenario(name=name))
+    assert report.passed, report.steps
+    said = any(step.startswith("not applicable under these settings") for step in report.steps)
+    assert said == (name in inapplicable)
+    assert await handled.ask(ops.TEST_LIST, Question()) == []
+
+
+@pytest.mark.parametrize("name", list(Scenario))
 async def test_every_scenario_goes_as_it_should_and_leaves_nothing(
     handled: HandledStore, name: Scenario
 ) -> None:
@@ -52,6 +75,7 @@ async def test_every_scenario_goes_as_it_should_and_leaves_nothing(
     await handled.keep(real)
     report = await handled.ask(ops.TEST_SCENARIO, ops.PlayScenario(name=name))
     assert report.passed, report.steps
+    assert all(step.startswith(("stored", "yes")) for step in report.steps)
     assert await handled.ask(ops.TEST_LIST, Question()) == []
     assert await handled.now_is(real) == (await handled.store.get(ADA, [real.id]))[real.id]
     assert (await handled.now_is(real)).revision == 0
