@@ -22,9 +22,8 @@ from engram.ports import (
 )
 from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
-from engram.recall.results import Ranked, by_score
+from engram.recall.results import JUST_BELOW, Ranked, by_score
 from engram.recall.search import PreparedQuery
-from engram.recall.stages import JUST_BELOW
 from engram.storage.updates import every_page
 
 Covers = Callable[[NegationFact, AnyMemory], bool]

@@ -19,6 +19,7 @@ from engram.language.query import analyse
 from engram.lifecycle.policies import is_disputed
 from engram.ports import Embedder, MemoryRepository, Reranker
 from engram.recall.denials import Covers, Negations
+from engram.recall.outdated import Outdated
 from engram.recall.replies import replies_in_place
 from engram.recall.request import RecallRequest
 from engram.recall.results import Ranked, RecallHit
@@ -31,7 +32,6 @@ from engram.recall.search import (
     SearchBudget,
 )
 from engram.recall.stages import (
-    Outdated,
     as_sure_as_then,
     asked_of_the_user,
     below_successors,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from engram.domain.memories import Episode
 from engram.language.query import ASSISTANT, Analysis, holds_cue, speaks_of_oneself
 from engram.language.text import bare_stems
-from engram.recall.results import Ranked, by_score
-from engram.recall.stages import JUST_BELOW
+from engram.recall.results import JUST_BELOW, Ranked, by_score
 
 
 def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) -> list[Ranked]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +11,9 @@ from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, R
 from engram.domain.values import Period
 
 # --- what recall gives back
+
+JUST_BELOW: Final = 0.999
+"""Of a score: just enough to come after, so that it stays near what it belongs to."""
 
 
 class _ResultPart(BaseModel):

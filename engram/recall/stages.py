@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeAlias, TypeGuard
+from typing import NamedTuple
 
 import structlog
 
@@ -15,7 +15,6 @@ from engram.consolidation.amendments import LATEST_KEPT, folded_count
 from engram.domain.confidence import Verification
 from engram.domain.identity import normalise, stream_safe
 from engram.domain.memories import (
-    DIGEST_FORMS,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -32,7 +31,6 @@ from engram.domain.memories import (
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
-from engram.domain.scope import Scope
 from engram.domain.slots import IS_CALLED, USER, ends_something, held_predicate, is_functional
 from engram.errors import EngramError
 from engram.language.query import (
@@ -48,14 +46,10 @@ from engram.language.text import bare_stems, topic_stems
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
 from engram.ports import (
-    AnyOf,
-    Equals,
-    Filter,
     MemoryRepository,
     Reranker,
 )
-from engram.recall.at_hand import AtHand
-from engram.recall.results import ExplainedLink, Ranked, by_score
+from engram.recall.results import JUST_BELOW, ExplainedLink, Ranked, by_score
 from engram.recall.search import PreparedQuery
 
 # --- a question that calls the user by name is one about the user
@@ -206,9 +200,6 @@ def _known(question: PreparedQuery, link: Link) -> bool:
 
 
 # --- what was replaced never stands above what replaced it
-
-# Just enough to come after, so that it stays near what it belongs to.
-JUST_BELOW = 0.999
 
 
 def below_successors(found: Sequence[Ranked]) -> list[Ranked]:
@@ -428,258 +419,6 @@ def _statement(memory: AnyMemory) -> _Statement | None:
     if memory.content.rstrip().endswith("?") or not (words := bare_stems(memory.content)):
         return None
     return _Statement(memory.content, memory.known_at, (memory.role, memory.speaker), words)
-
-
-# --- turns that say what was replaced since: they come after what replaced it
-#
-# A turn is outdated when every conclusion drawn from it was replaced, or the one that the
-# question asks for: "I'm Nora, I live in Ghent", when Nora has moved and is asked where she
-# lives. It stays an answer, for what was said was said, but stands behind the conclusion that
-# holds now, which is brought up where the search did not.
-
-# Conclusions of the turns in question; more than this many are not looked through.
-_MOST_CONCLUSIONS = 200
-_Conclusion: TypeAlias = SemanticMemory | Fact
-_CONCLUDED = (MemoryType.SEMANTIC, MemoryType.FACTUAL)
-_GONE = Equals("status", MemoryStatus.SUPERSEDED.value)
-# A value can be replaced by one that was replaced in turn.
-_LONGEST_CHAIN = 16
-# Where so many of a user's conclusions of a type were replaced, each question asks for its turns.
-_MOST_REPLACED = 256
-# Turns from which something replaced was concluded, of all users together.
-_SUSPECTS_KEPT = 8192
-
-
-class Outdated:
-    """Finds outdated turns, and puts them in their place.
-
-    Args:
-        repository: Where conclusions are.
-        factor: What the score of an outdated turn is multiplied with.
-    """
-
-    def __init__(self, repository: MemoryRepository, factor: float) -> None:
-        self.repository = repository
-        self.factor = factor
-        self._suspects = AtHand(self._read_suspects, _SUSPECTS_KEPT)
-
-    async def demote_outdated(
-        self,
-        question: PreparedQuery,
-        found: Sequence[Ranked],
-        passes: Callable[[AnyMemory], bool],
-    ) -> list[Ranked]:
-        """``found``, outdated turns lowered and behind what replaced them, best first."""
-        turns = [one.memory.id for one in found if isinstance(one.memory, Episode)]
-        if not turns or question.request.valid_at is not None:
-            return list(found)
-        turns = await self._suspected(question.scope, turns)
-        if not turns:
-            return list(found)
-        drawn = await self._drawn_from(question.scope, turns)
-        by_turn = _conclusions_of(turns, drawn, question)
-        stale = {turn: old for turn, told in by_turn.items() if (old := _stale(told, question))}
-        if not stale:
-            return list(found)
-        standing = await self._successors(question, stale)
-        partly = {turn for turn, old in stale.items() if len(old) < len(by_turn[turn])}
-        # What ended without a successor leaves the rest of such a turn as true as it was.
-        stale = {turn: old for turn, old in stale.items() if turn in standing or turn not in partly}
-        factors = {turn: 1.0 if turn in partly else self.factor for turn in stale}
-        return _reordered(found, stale, standing, passes, factors)
-
-    async def _suspected(self, scope: Scope, turns: Sequence[str]) -> list[str]:
-        """Those of the turns from which something was concluded that was replaced since."""
-        suspects = await self._suspects.of(scope, self.repository.replacements(scope))
-        if suspects is None:
-            # The store counts sooner than it lists, and most turns have nothing replaced.
-            where = _drawn_from(turns, replaced=True)
-            for kind in _CONCLUDED:
-                if await self.repository.count(scope, kind, where):
-                    break
-            else:
-                return []
-            replaced = await self._drawn_from(scope, turns, replaced=True)
-            suspects = frozenset(turn for one in replaced for turn in one.source_episode_ids)
-        return [turn for turn in turns if turn in suspects]
-
-    async def _read_suspects(self, scope: Scope) -> frozenset[str] | None:
-        """All turns of a user from which something replaced was concluded, where that is little."""
-        turns: set[str] = set()
-        for kind in _CONCLUDED:
-            page = await self.repository.scroll(scope, kind, where=(_GONE,), limit=_MOST_REPLACED)
-            if page.cursor is not None:
-                return None
-            drawn = (one.source_episode_ids for one in page.memories if _can_be_replaced(one))
-            turns.update(*drawn)
-        return frozenset(turns)
-
-    async def _drawn_from(
-        self, scope: Scope, turns: Sequence[str], *, replaced: bool = False
-    ) -> list[_Conclusion]:
-        """What was concluded from the turns; only what was replaced since, or everything."""
-        found: list[_Conclusion] = []
-        for kind in _CONCLUDED:
-            page = await self.repository.scroll(
-                scope,
-                kind,
-                where=_drawn_from(turns, replaced=replaced),
-                descending=True,
-                limit=_MOST_CONCLUSIONS,
-            )
-            found += [one for one in page.memories if _can_be_replaced(one)]
-        return found
-
-    async def _successors(
-        self, question: PreparedQuery, stale: Mapping[str, Sequence[_Conclusion]]
-    ) -> dict[str, list[_Conclusion]]:
-        """What stands today in place of the conclusion each outdated turn is asked for, by turn.
-
-        Several where the question's words fit several of its conclusions alike.
-        """
-        wanted = {one.superseded_by for old in stale.values() for one in old}
-        known: dict[str, _Conclusion] = {}
-        for _ in range(_LONGEST_CHAIN):
-            missing = sorted(key for key in wanted if key is not None and key not in known)
-            if not missing:
-                break
-            read = await self.repository.get(question.scope, missing, _CONCLUDED)
-            new = {key: one for key, one in read.items() if isinstance(one, SemanticMemory | Fact)}
-            known |= new
-            wanted = {one.superseded_by for one in new.values() if _replaced(one, question)}
-            if not new:
-                break
-        standing: dict[str, list[_Conclusion]] = {}
-        for turn, old in stale.items():
-            for one in _asked_for(old, question):
-                if (last := _last(one, known, question)) is not None:
-                    standing.setdefault(turn, []).append(last)
-        return standing
-
-
-def _drawn_from(turns: Sequence[str], *, replaced: bool) -> Filter:
-    of_turns = AnyOf("source_episode_ids", tuple(turns))
-    return (of_turns, _GONE) if replaced else (of_turns,)
-
-
-def _can_be_replaced(one: AnyMemory) -> TypeGuard[_Conclusion]:
-    """Whether newer words can end it: a date or an amount that a turn names stays one it names.
-
-    What is composed of conclusions (a profile, guidance) says nothing that they do not.
-    """
-    if isinstance(one, SemanticMemory):
-        return one.form not in DIGEST_FORMS
-    return isinstance(one, Fact) and one.slot is not None
-
-
-def _conclusions_of(
-    turns: Sequence[str], drawn: Sequence[_Conclusion], question: PreparedQuery
-) -> dict[str, list[_Conclusion]]:
-    wanted = set(turns)
-    by_turn: dict[str, list[_Conclusion]] = {}
-    for one in drawn:
-        if question.visibility.as_of is not None and one.known_at > question.visibility.as_of:
-            continue
-        for turn in wanted.intersection(one.source_episode_ids):
-            by_turn.setdefault(turn, []).append(one)
-    return by_turn
-
-
-def _stale(told: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclusion]:
-    """Those of a turn's conclusions that were replaced; none if it is asked for one that holds."""
-    old = [one for one in told if _replaced(one, question)]
-    if not old or len(old) == len(told):
-        return old
-    asked = bare_stems(question.request.query)
-    # "My sister Clara lives in Rome": who asks where their sister lives asks for Clara.
-    who = [one for one in told if one not in old and _says_who(one, asked)]
-    asked |= {word for one in who for word in bare_stems(one.content)}
-    shared = _words_shared(asked, told)
-    most = max((shared[one.id] for one in told if one not in (*old, *who)), default=0)
-    return [one for one in old if shared[one.id] > most]
-
-
-def _asked_for(old: Sequence[_Conclusion], question: PreparedQuery) -> list[_Conclusion]:
-    """Those that share the most words with the question."""
-    shared = _words_shared(bare_stems(question.request.query), old)
-    most = max(shared.values())
-    return [one for one in old if shared[one.id] == most]
-
-
-def _words_shared(asked: frozenset[str], told: Iterable[_Conclusion]) -> dict[str, int]:
-    """How many of the words asked for each holds, by id."""
-    return {one.id: len(asked & bare_stems(one.content)) for one in told}
-
-
-def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
-    """Whether it says who somebody is whom the question calls by what they are to the user."""
-    slot = one.slot
-    if slot is None or slot.predicate != "is the user's" or asked & bare_stems(slot.subject):
-        return False
-    return bool(asked & bare_stems(slot.object)) and len(asked) > len(bare_stems(slot.object))
-
-
-def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:
-    moment = one.superseded_known_at
-    as_of = question.visibility.as_of
-    return moment is not None and (as_of is None or moment <= as_of)
-
-
-def _last(
-    old: _Conclusion, known: Mapping[str, _Conclusion], question: PreparedQuery
-) -> _Conclusion | None:
-    """The end of the chain that begins with ``old``."""
-    one: _Conclusion | None = old
-    for _ in range(_LONGEST_CHAIN):
-        if one is None or not _replaced(one, question):
-            return one
-        one = known.get(one.superseded_by or "")
-    return None
-
-
-def _reordered(
-    found: Sequence[Ranked],
-    stale: Mapping[str, Sequence[_Conclusion]],
-    standing: Mapping[str, Sequence[_Conclusion]],
-    passes: Callable[[AnyMemory], bool],
-    factors: Mapping[str, float],
-) -> list[Ranked]:
-    known = {one.memory.id: one for one in found}
-    for one in found:
-        if one.memory.id not in stale:
-            continue
-        refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
-        lowered = one.times(factors[one.memory.id], "outdated")._replace(disputed=refuted)
-        successor = max(
-            standing.get(one.memory.id, ()),
-            key=lambda held: known[held.id].score if held.id in known else 0.0,
-            default=None,
-        )
-        if successor is not None and (successor.id in known or passes(successor)):
-            # The turn answers, so what replaced it answers too, and first.
-            ahead = known.get(successor.id, Ranked(successor, 0.0))
-            if ahead.score * JUST_BELOW < lowered.score:
-                ahead = ahead.moved_to(max(ahead.score, one.score), "replaces")
-                known[successor.id] = ahead
-                below = min(lowered.score, ahead.score * JUST_BELOW)
-                lowered = lowered.moved_to(below, "outdated")
-        known[one.memory.id] = lowered
-        if successor is not None:
-            _behind_turns(known, one.memory.id, successor)
-    return by_score(list(known.values()))
-
-
-def _behind_turns(known: dict[str, Ranked], turn: str, successor: _Conclusion) -> None:
-    """The outdated turn behind the best turn that says what holds now, where one was found."""
-    newer = [known[key] for key in successor.source_episode_ids if key in known and key != turn]
-    if not newer:
-        return
-    best = max(newer, key=lambda one: one.score)
-    old = known[turn]
-    if best.score * JUST_BELOW < old.score:
-        # They change places: whatever made the old one answer holds for the new one.
-        known[best.memory.id] = best.moved_to(old.score, "replaces")
-        known[turn] = old.moved_to(old.score * JUST_BELOW, "outdated")
 
 
 # --- one answer per content, and none that another answer says already
