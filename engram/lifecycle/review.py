@@ -173,18 +173,7 @@ class Reviewer:
                 change(memory)
             changed = frozenset(steps.made)
         else:
-            written = await update_memories(
-                self.repository,
-                scope,
-                [memory.id for memory in memories],
-                change,
-                new_write_id=self.new_write_id,
-                types=(memories[0].type,),
-                stamp=review_stamp(request.rules),
-            )
-            erased = await self._erase(scope, memories[0].type, erasable)
-            await self._free_rivals(scope, memories, written.changed | erased)
-            changed = written.changed | erased
+            changed = await self._write(request, memories, change, erasable)
         counts, changes = steps.of(m.id for m in memories if m.id in changed)
         gone = len(erasable.keys() & changed)
         return PassReport(
@@ -195,6 +184,28 @@ class Reviewer:
             changes=changes,
             erased=gone,
         )
+
+    async def _write(
+        self,
+        request: WalkInput,
+        memories: Sequence[AnyMemory],
+        change: Callable[[AnyMemory], AnyMemory | None],
+        erasable: Mapping[str, AnyMemory],
+    ) -> frozenset[str]:
+        """Change these memories, and erase those that ``change`` put among the erasable."""
+        scope, kind = request.scope, memories[0].type
+        written = await update_memories(
+            self.repository,
+            scope,
+            [memory.id for memory in memories],
+            change,
+            new_write_id=self.new_write_id,
+            types=(kind,),
+            stamp=review_stamp(request.rules),
+        )
+        erased = await self._erase(scope, kind, erasable)
+        await self._free_rivals(scope, memories, written.changed | erased)
+        return frozenset(written.changed | erased)
 
     async def _concluded_from(
         self, scope: Scope, memories: Sequence[AnyMemory], now: datetime, book: Rulebook
