@@ -144,7 +144,9 @@ class PromotionWorkflow:
                 self._describe()
                 if position is not None and workflow.info().is_continue_as_new_suggested():
                     workflow.continue_as_new(
-                        self._state.model_copy(update={"runs": self._state.runs + 1})
+                        self._state.model_copy(
+                            update={"position": position, "runs": self._state.runs + 1}
+                        )
                     )
                 if self._state.sessions:
                     await self._session(self._state.sessions[0])

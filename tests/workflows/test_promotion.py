@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -86,6 +87,26 @@ async def test_promoting_again_makes_nothing(lives: LifecycleUser) -> None:
     again = await lives.passes.promote(lives.scope)
     assert (again.promoted, again.transitions, again.considered) == ((), (), 0)
     assert len(await habits(lives)) == 1
+
+
+async def test_a_long_pass_goes_on_in_a_new_run(
+    temporal_client: Client, store: EdgeRepository, settings: Settings, monkeypatch: Any
+) -> None:
+    """A run that fills up with each stretch begins the next one where that ended."""
+    monkeypatch.setattr("engram.lifecycle.promotion_pass.MOST_AT_ONCE", 10)
+    monkeypatch.setattr(
+        "temporalio.workflow.Info.is_continue_as_new_suggested",
+        lambda info: info.get_current_history_length() > 5,
+    )
+    async with lifecycle_workers(temporal_client, store, settings, in_sandbox=False) as lives:
+        await lives.keep(
+            *(knowledge(lives.scope, f"{HABIT} {n}", EARLIER, **EARNED) for n in range(12))
+        )
+        report = await asyncio.wait_for(lives.passes.promote(lives.scope), timeout=30)
+        assert report.considered == 12
+        handle = temporal_client.get_workflow_handle(names.promotion_workflow_id(lives.scope))
+        first = await handle.describe()
+        assert first.raw_description.workflow_execution_info.first_run_id != report.run_id
 
 
 async def test_a_refusal_counts_beside_the_rises_and_once(
