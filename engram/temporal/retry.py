@@ -16,6 +16,7 @@ import stamina
 import structlog
 from pydantic import BaseModel
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -95,7 +96,8 @@ def _from_rpc(error: RPCError) -> EngramError:
             allowed=f"{', '.join(attributes)}, each of type Keyword",
             hint="Register them in the Temporal namespace; deploy/README.md shows how.",
         )
-    if error.status is RPCStatusCode.NOT_FOUND and "namespace" in error.message.lower():
+    # Not by the message: that names the workflow, and with it the user and the session.
+    if any(one.Is(NamespaceNotFoundFailure.DESCRIPTOR) for one in error.grpc_status.details):
         return TemporalNotSetUp(
             "Temporal does not know the namespace that Engram is to use.",
             hint="Create it, or set ENGRAM_TEMPORAL_NAMESPACE to one that exists.",
