@@ -203,7 +203,8 @@ class Settings(BaseSettings):
     updates_per_run: int = Field(default=500, ge=1, le=1500)
     """Updates after which a session goes on in a new run (continue-as-new)."""
     encode_timeout: timedelta = timedelta(minutes=5)
-    """How long a client waits for an acknowledgement, and for a Temporal that cannot be reached."""
+    """How long a client waits for an acknowledgement, for a Temporal that cannot be reached, and
+    for a worker that takes its work up."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
     """Country of phone numbers that are written without a country code."""
 
