@@ -394,6 +394,17 @@ async def few_steps(stage: Stage) -> None:
     await stage.gateway.consolidate(SCOPE, ConsolidationRequest(reason="asked for"))
 
 
+async def many_endings(stage: Stage) -> None:
+    """Sessions that end close together, more of them than a pass names reasons."""
+    await stage.remember("I walked to the harbour.")
+    ended = [
+        ConsolidationRequest(reason="session ended", session_id=f"s{number}")
+        for number in range(1, 25)
+    ]
+    await asyncio.gather(*(stage.gateway.request_consolidation(SCOPE, one) for one in ended))
+    await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -417,6 +428,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "few_steps": (few_steps, {}),
     "reading_ahead": (few_steps, {}),
     "stubborn_model": (stubborn_model, {}),
+    "many_endings": (many_endings, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
 }
 TIME_SKIPPING = {"model_outage", "reviews"}
