@@ -162,19 +162,23 @@ class CallActivities:
     @activity.defn(name=names.ENCODE_CALL)
     async def encode(self, asked: EncodeArgs) -> dict[str, Any]:
         """Keep turns."""
-        receipt = await self._calls.encode(asked, _this_call())
+        async with heartbeating():
+            receipt = await self._calls.encode(asked, _this_call())
         return receipt.model_dump(mode="json")
 
     @activity.defn(name=names.RECALL_CALL)
     async def recall(self, asked: RecallArgs) -> dict[str, Any]:
         """Recall."""
-        hits = list(await self._calls.recall(asked))
+        async with heartbeating():
+            hits = list(await self._calls.recall(asked))
         return {"hits": RECALL.reader.dump_python(hits, mode="json")}
 
     @activity.defn(name=names.CONTEXT_CALL)
     async def context(self, asked: ContextArgs) -> dict[str, Any]:
         """Recall for a prompt."""
-        return {"context": await self._calls.context(asked)}
+        async with heartbeating():
+            block = await self._calls.context(asked)
+        return {"context": block}
 
     @activity.defn(name=names.FORGET_CALL)
     async def forget(self, asked: ForgetArgs) -> dict[str, Any]:

@@ -222,7 +222,8 @@ class Settings(BaseSettings):
     encode_timeout: timedelta = Field(
         default=timedelta(minutes=5), gt=timedelta(0), le=_LONGEST_WAIT
     )
-    """How long a client waits for an acknowledgement, and for a Temporal that cannot be reached."""
+    """How long a client waits for an acknowledgement, for a Temporal that cannot be reached, and
+    for a worker that takes its work up."""
     phone_region: str = Field(default="US", pattern=r"^[A-Z]{2}$")
     """Country of phone numbers that are written without a country code."""
 

@@ -41,6 +41,9 @@ from engram.workflows.support import (
 _FULL_EVENTS = 30_000
 _FULL_BYTES = 30 * 1024 * 1024
 _MORE_WAS_DUE = "more was due"
+# Requests that are told as the reasons of a pass.
+_MOST_REASONS = 10
+_EVERY_ENDING = "every-ending-is-kept"
 # Of who asked from another namespace; a worker that died is noticed after the second.
 _LONGEST_WAIT = timedelta(hours=12)
 _SILENCE = timedelta(seconds=30)
@@ -155,10 +158,21 @@ class ConsolidationWorkflow:
 
     def _ask(self, request: ConsolidationRequest, *, linking: bool) -> None:
         self._update(
-            # What was asked only says that something was; the last few say why.
-            requests=(*self._state.requests[-9:], request),
+            requests=self._kept((*self._state.requests, request)),
             linking_due=self._state.linking_due or linking,
         )
+
+    def _kept(self, asked: tuple[ConsolidationRequest, ...]) -> tuple[ConsolidationRequest, ...]:
+        """The last few, which say why somebody asked, and the end of each session before them."""
+        before, last = asked[:-_MOST_REASONS], asked[-_MOST_REASONS:]
+        named = {one.session_id for one in last if one.reason in CLOSING_REASONS}
+        endings = tuple(
+            one
+            for one in before
+            if one.reason in CLOSING_REASONS and one.session_id and one.session_id not in named
+        )
+        # Runs of before forget these, and so have less to digest.
+        return (*endings, *last) if endings and workflow.patched(_EVERY_ENDING) else last
 
     def _is_asked(self) -> bool:
         return bool(self._state.requests)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -88,6 +88,7 @@ class Replays(BaseModel):
         workflow_types: How many of each type.
         misfits: Those that do not fit, each with what to do.
         unreadable: How many more could not be replayed, because the keys do not open them.
+        left_out: How many more run, which a limit left out. Of a sample they are not counted.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -96,9 +97,10 @@ class Replays(BaseModel):
     workflow_types: dict[str, int]
     misfits: tuple[Replayed, ...]
     unreadable: int = 0
+    left_out: int = 0
 
     @classmethod
-    def of(cls, replayed: Sequence[Replayed]) -> Replays:
+    def of(cls, replayed: Sequence[Replayed], left_out: int = 0) -> Replays:
         """The sum of them."""
         read = [one for one in replayed if one.readable]
         types = sorted(one.workflow_type for one in read)
@@ -107,12 +109,16 @@ class Replays(BaseModel):
             workflow_types={name: types.count(name) for name in dict.fromkeys(types)},
             misfits=tuple(one for one in read if not one.fits),
             unreadable=len(replayed) - len(read),
+            left_out=left_out,
         )
 
     @property
     def fit(self) -> bool:
-        """Whether something was replayed, or there was nothing to replay, and all of it fits."""
-        return not self.misfits and (self.replayed > 0 or not self.unreadable)
+        """Whether something was replayed, or there was nothing to replay, and all of it fits.
+
+        Where a limit left some out, that is not known.
+        """
+        return not (self.misfits or self.left_out) and (self.replayed > 0 or not self.unreadable)
 
 
 async def replayed(
@@ -228,18 +234,22 @@ async def one_history(
         ) from error
 
 
-async def open_histories(client: Client, store: str, limit: int) -> AsyncIterator[WorkflowHistory]:
+async def open_histories(
+    client: Client, store: str, limit: int, on_left_out: Callable[[int], None] | None = None
+) -> AsyncIterator[WorkflowHistory]:
     """Histories of what runs now.
 
     Args:
         client: Of the server.
         store: The collection prefix: of several stores on a Temporal namespace, whose runs.
         limit: At most so many, dealt out among the types of workflows.
+        on_left_out: Told, before the first of them, how many more run.
 
     Raises:
         TemporalUnavailable: the server cannot be reached.
     """
-    async for history in _histories(client, store, "ExecutionStatus = 'Running'", limit):
+    running = "ExecutionStatus = 'Running'"
+    async for history in _histories(client, store, running, limit, on_left_out):
         yield history
 
 
@@ -266,10 +276,14 @@ async def recent_histories(
 
 
 async def _histories(
-    client: Client, store: str, when: str, limit: int
+    client: Client,
+    store: str,
+    when: str,
+    limit: int,
+    on_left_out: Callable[[int], None] | None = None,
 ) -> AsyncIterator[WorkflowHistory]:
     try:
-        for execution in await _dealt(client, store, when, limit):
+        for execution in await _dealt(client, store, when, limit, on_left_out):
             try:
                 yield await client.get_workflow_handle(
                     execution.id, run_id=execution.run_id
@@ -282,20 +296,32 @@ async def _histories(
         raise typed(error) from error
 
 
-async def _dealt(client: Client, store: str, when: str, limit: int) -> list[WorkflowExecution]:
-    """Runs, one of each type after the other, until there are enough."""
+async def _dealt(
+    client: Client,
+    store: str,
+    when: str,
+    limit: int,
+    on_left_out: Callable[[int], None] | None,
+) -> list[WorkflowExecution]:
+    """Runs, one of each type after the other, until there are enough; the rest may be counted."""
     found: list[list[WorkflowExecution]] = []
+    listed = 0
     known = ", ".join(f"'{name}'" for name in names.WORKFLOW_TYPES)
     kinds = [f"WorkflowType = '{name}'" for name in names.WORKFLOW_TYPES]
     # A type that the code has no more is what must not be missed.
     for kind in (*kinds, f"{_OURS} AND WorkflowType NOT IN ({known})"):
         of_kind: list[WorkflowExecution] = []
         async for execution in client.list_workflows(f"{kind} AND {when}", page_size=_PAGE):
-            if names.store_of(execution.id) == store:
+            if names.store_of(execution.id) != store:
+                continue
+            listed += 1
+            if len(of_kind) < limit:
                 of_kind.append(execution)
-            if len(of_kind) >= limit:
+            elif on_left_out is None:
                 break
         found.append(of_kind)
+    if on_left_out is not None:
+        on_left_out(max(0, listed - limit))
     turns = range(max(map(len, found)))
     return [of_kind[turn] for turn in turns for of_kind in found if turn < len(of_kind)][:limit]
 

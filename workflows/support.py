@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from shlex import quote
 from typing import TypeVar
 
 from temporalio import workflow
@@ -700,12 +701,16 @@ class ActivityCalls:
 
 # --- what people read in the Temporal UI
 
+# That of the command, where no setting names another.
+_NAMESPACE_UNLESS_SAID = "default"
+
 
 def listing_of_this_run(scope: Scope) -> str:
     """How to list what this run wrote; part of what its details say."""
-    return (
-        f"What this run wrote: `engram list -u {scope.user_id} --run-id {workflow.info().run_id}`."
-    )
+    elsewhere = scope.namespace != _NAMESPACE_UNLESS_SAID
+    where = f"ENGRAM_NAMESPACE={quote(scope.namespace)} " if elsewhere else ""
+    run_id = workflow.info().run_id
+    return f"What this run wrote: `{where}engram list -u {quote(scope.user_id)} --run-id {run_id}`."
 
 
 # --- what both kinds of lifecycle pass share

@@ -43,7 +43,11 @@ class HistoryOptions(AnswerOptions):
     limit: Annotated[
         int,
         typer.Option(
-            "--limit", "-n", min=1, max=10_000, help="At most so many, dealt out among the types."
+            "--limit",
+            "-n",
+            min=1,
+            max=1_000_000,
+            help="At most so many, dealt out among the types.",
         ),
     ] = 100
 
@@ -54,15 +58,20 @@ class HistoryOptions(AnswerOptions):
                 "give one of: a workflow's id, or an option that says which histories"
             )
 
-    def found(self, client: Client, settings: Settings) -> AsyncIterator[WorkflowHistory]:
-        """The histories, from a server."""
+    def found(
+        self,
+        client: Client,
+        settings: Settings,
+        on_left_out: Callable[[int], None] | None = None,
+    ) -> AsyncIterator[WorkflowHistory]:
+        """The histories, from a server; where asked, with how many more run than the limit says."""
         from engram.workflows import replaying  # noqa: PLC0415 - only what is used loads
 
         store = settings.collection_prefix
         if self.workflow_id is not None:
             return replaying.one_history(client, self.workflow_id, self.run_id)
         if self.running:
-            return replaying.open_histories(client, store, self.limit)
+            return replaying.open_histories(client, store, self.limit, on_left_out)
         return replaying.recent_histories(
             client, store, self.limit, days=self.days, clock=system_clock
         )
@@ -79,17 +88,20 @@ def replay(
     """Replay histories against the code as it is now; exit code 1 if one does not fit.
 
     Run it with the code that you are about to deploy, where the old code runs. Nothing is
-    changed, no activity runs and no model is asked.
+    changed, no activity runs and no model is asked. With --open the exit code is also 1 where more
+    run than the limit lets in: --recent is for a sample.
 
     Example: engram replay session/default/ada/s1
 
     Example: engram replay --recent --days 3
 
-    Example: engram replay --open
+    Example: engram replay --open --limit 1000
     """
     options.check(file)
     with needs_extra("worker"):
         from engram.workflows import replaying  # noqa: PLC0415 - same
+
+    left_out: list[int] = []
 
     async def work(tell: Callable[[str], None]) -> list[Replayed]:
         if file:
@@ -102,12 +114,14 @@ def replay(
         async with temporal(options) as (client, settings):
             return [
                 await replaying.replayed(history, client.data_converter)
-                async for history in _counted(options.found(client, settings), tell)
+                async for history in _counted(
+                    options.found(client, settings, left_out.append), tell
+                )
             ]
 
     with output.telling("Replaying") as tell:
         came = run(lambda: work(tell))
-    replays = replaying.Replays.of(came)
+    replays = replaying.Replays.of(came, sum(left_out))
     if options.workflow_id is not None:
         options.show(came[0], _print_replayed)
     else:
@@ -183,9 +197,15 @@ def _print_replays(came: Replays) -> None:
     )
     for one in came.misfits:
         _print_replayed(one)
-    told = f"{came.replayed} replayed, {len(came.misfits)} do not fit"
+    all_of_them = came.replayed + came.unreadable + came.left_out
+    told = f"{came.replayed} of {all_of_them}" if came.left_out else f"{came.replayed}"
+    told += f" replayed, {len(came.misfits)} do not fit"
     told += f", {came.unreadable} cannot be read" if came.unreadable else ""
     output.errors.print(f"{told}.", style="dim")
+    if came.left_out:
+        output.errors.print(
+            f"--limit left {came.left_out} out; {all_of_them} would leave out none."
+        )
 
 
 def _print_saved(saved: Saved) -> None:

@@ -52,7 +52,7 @@ Answer = TypeVar("Answer")
 _SHORT: Final = timedelta(seconds=30)
 _MINUTES: Final = timedelta(minutes=5)
 _LONG: Final = timedelta(hours=12)
-# Who waits long is heard of: a worker that died is noticed after this.
+# Whatever may take longer is heard of: a worker that died is noticed after this.
 _SILENCE: Final = timedelta(seconds=30)
 
 
@@ -118,7 +118,7 @@ class WorkflowMemory:
             is_test=is_test,
         )
         summary = f"encode {len(said)} turn{'s' * (len(said) != 1)}"
-        data = await self._ask(names.ENCODE_CALL, asked, summary, _MINUTES)
+        data = await self._ask(names.ENCODE_CALL, asked, summary, _MINUTES, _SILENCE)
         return Receipt.model_validate(data)
 
     async def recall(self, query: str, **options: Any) -> Sequence[RecallHit]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 from pydantic import BaseModel, ValidationError
@@ -80,15 +81,19 @@ from engram.temporal.passes import PassRunner
 from engram.temporal.retry import (
     LatelyAnswered,
     asked_again,
-    failing_activity,
     is_gone,
     retry_until_answered,
     start_or_meet,
     typed,
     update_with_start,
+    what_holds_up,
 )
 
 # --- reaching Engram's workflows by name: update-with-start, signal-with-start, queries
+
+# Temporal lets ten updates of a workflow wait at once, and puts off what more there are. Not all
+# ten are for one process: others may ask for the same user's consolidation.
+_WAITING_AT_ONCE = 8
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Held = TypeVar("Held")
@@ -107,6 +112,7 @@ class WorkflowGateway:
         self._settings = settings
         self._passes = PassRunner(client, settings)
         self._sessions = LatelyAnswered()
+        self._rooms: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def encode(self, scope: Scope, session_id: str, request: EncodeRequest) -> EncodeReply:
         """Have the session store turns, starting it if it does not run."""
@@ -213,9 +219,10 @@ class WorkflowGateway:
             dry_run: Write nothing; say what the pass would do.
 
         Raises:
-            TemporalUnavailable: Temporal cannot be reached.
+            TemporalUnavailable: Temporal cannot be reached, or no worker takes the pass up.
         """
         variant = variant_of(request.population, dry_run=dry_run)
+        workflow_id = self._of_store(names.consolidation_workflow_id(scope, variant))
         state = self._consolidation(scope, request).model_copy(update={"dry_run": dry_run})
         return await update_with_start(
             self._client,
@@ -224,16 +231,21 @@ class WorkflowGateway:
             ConsolidationReport,
             workflow=names.CONSOLIDATION_WORKFLOW,
             task_queue=self._settings.store_queue,
-            workflow_id=self._of_store(names.consolidation_workflow_id(scope, variant)),
+            workflow_id=workflow_id,
             state=state,
             described_by=attributes("consolidation", user=scope.tenant),
             summary=f"consolidation{variant} of {scope.tenant}",
             patience=self._settings.encode_timeout,
             to_the_end=True,
+            room=self._rooms.setdefault(workflow_id, asyncio.Semaphore(_WAITING_AT_ONCE)),
         )
 
     async def forget(self, scope: Scope, memory_id: str) -> ForgetReceipt:
-        """Forget one memory, or wait for the run that does."""
+        """Forget one memory, or wait for the run that does.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached, or no worker takes it up.
+        """
         return await self._run_or_join(
             names.FORGETTING_WORKFLOW,
             ForgetInput(scope=scope, memory_id=memory_id, digests=self._settings.digests),
@@ -244,7 +256,11 @@ class WorkflowGateway:
         )
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Erase everything of a user, or wait for the erasure that runs."""
+        """Erase everything of a user, or wait for the erasure that runs.
+
+        Raises:
+            TemporalUnavailable: Temporal cannot be reached, or no worker takes it up.
+        """
         return await self._run_or_join(
             names.ERASURE_WORKFLOW,
             ErasureInput(
@@ -270,9 +286,7 @@ class WorkflowGateway:
                 raise
             return receipt
 
-        return await retry_until_answered(
-            attempt, workflow_id, self._settings.encode_timeout, to_the_end=True
-        )
+        return await self._done(attempt, workflow_id)
 
     async def _run_or_join(
         self,
@@ -298,12 +312,16 @@ class WorkflowGateway:
             )
             return receipt
 
+        return await self._done(attempt, workflow_id)
+
+    async def _done(self, attempt: Callable[[], Awaitable[Held]], workflow_id: str) -> Held:
+        """What a workflow comes to, however long its work takes."""
         return await retry_until_answered(
             attempt,
             workflow_id,
             self._settings.encode_timeout,
             to_the_end=True,
-            held_up_by=partial(failing_activity, self._client, workflow_id),
+            held_up_by=partial(what_holds_up, self._client, workflow_id),
         )
 
     def session_id(self, scope: Scope, session_id: str) -> str:

@@ -37,7 +37,7 @@ from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
-from engram.temporal.retry import failing_activity, retry_until_answered, start_or_meet
+from engram.temporal.retry import retry_until_answered, start_or_meet, what_holds_up
 
 Report = TypeVar("Report", bound=BaseModel)
 OfOneUser = TypeVar("OfOneUser", bound=PassReport)
@@ -227,7 +227,7 @@ class PassRunner:
             workflow_id,
             self._settings.encode_timeout,
             to_the_end=True,
-            held_up_by=partial(failing_activity, self._client, workflow_id),
+            held_up_by=partial(what_holds_up, self._client, workflow_id),
         )
 
     async def _ended(self, workflow_id: str) -> None:

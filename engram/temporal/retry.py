@@ -8,17 +8,26 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
 import stamina
 import structlog
 from pydantic import BaseModel
-from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.enums.v1 import (
+    PendingActivityState,
+    PendingWorkflowTaskState,
+    TaskQueueType,
+)
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
@@ -95,7 +104,8 @@ def _from_rpc(error: RPCError) -> EngramError:
             allowed=f"{', '.join(attributes)}, each of type Keyword",
             hint="Register them in the Temporal namespace; deploy/README.md shows how.",
         )
-    if error.status is RPCStatusCode.NOT_FOUND and "namespace" in error.message.lower():
+    # Not by the message: that names the workflow, and with it the user and the session.
+    if any(one.Is(NamespaceNotFoundFailure.DESCRIPTOR) for one in error.grpc_status.details):
         return TemporalNotSetUp(
             "Temporal does not know the namespace that Engram is to use.",
             hint="Create it, or set ENGRAM_TEMPORAL_NAMESPACE to one that exists.",
@@ -167,8 +177,8 @@ async def retry_until_answered(
         workflow_id: Who is asked.
         patience: How long an answer may take.
         to_the_end: What is waited for is work, such as consolidating a backlog, and may take any
-            time: ``patience`` is for a Temporal that cannot be reached meanwhile, and for a store
-            that takes no writes.
+            time: ``patience`` is for a Temporal that cannot be reached meanwhile, for a store
+            that takes no writes, and for work that no worker takes up.
         held_up_by: Finds out what the answer waits for, when ``patience`` is over.
 
     Raises:
@@ -184,7 +194,7 @@ async def retry_until_answered(
 
     def again(error: Exception) -> bool:
         temporary = isinstance(error, TemporalUnavailable)
-        return temporary and not (unreachable and unreachable.for_too_long())
+        return temporary and not (unreachable and unreachable.for_too_long(error))
 
     with _said_when_slow(workflow_id, _SLOW_WORK if to_the_end else _SLOW):
         try:
@@ -227,41 +237,73 @@ _DESCRIBED_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class HeldUp:
-    """An activity that is tried again and again, and why it failed last.
+    """Why an answer does not come: an activity that fails again and again, or no worker.
 
     Attributes:
+        why: How the activity failed last; or that nobody acknowledges.
+        activity_id: Of the activity; empty where there is no worker.
         attempt: The number of the attempt that is made or waited for.
         runs: Whether it is being made.
+        polled_at: Where there is no worker, when one last asked for work; None if long ago.
     """
 
-    activity_id: str
-    attempt: int
-    runs: bool
     why: EngramError
+    activity_id: str = ""
+    attempt: int = 0
+    runs: bool = False
+    polled_at: datetime | None = None
 
     def still_holds_up(self, before: HeldUp) -> bool:
         """Whether it does since ``before``: an attempt that goes on all the time may succeed."""
         goes_on = self.runs and self.attempt == before.attempt
-        return self.activity_id == before.activity_id and not goes_on
+        same = (self.activity_id, self.polled_at) == (before.activity_id, before.polled_at)
+        return same and not goes_on
 
 
-async def failing_activity(client: Client, workflow_id: str) -> HeldUp | None:
-    """What a workflow tries again; None where there is nothing, or where that is not known."""
-    handle = client.get_workflow_handle(workflow_id)
-    context = WorkflowSerializationContext(client.namespace, workflow_id)
-    converter = client.data_converter.with_context(context)
+async def what_holds_up(client: Client, workflow_id: str) -> HeldUp | None:
+    """Why a workflow does not answer; None where it goes on, or where that is not known."""
     try:
         async with asyncio.timeout(_DESCRIBED_SECONDS):
-            described = await handle.describe()
-            for pending in described.raw_description.pending_activities:
-                if pending.HasField("last_failure"):
-                    why = _from_failure(await converter.decode_failure(pending.last_failure))
-                    if not isinstance(why, UnknownFailure):
-                        runs = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-                        return HeldUp(pending.activity_id, pending.attempt, runs, why)
+            described = await client.get_workflow_handle(workflow_id).describe()
+            return await _failing_activity(client, described) or await _no_worker(client, described)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
+
+
+async def _failing_activity(
+    client: Client, described: WorkflowExecutionDescription
+) -> HeldUp | None:
+    context = WorkflowSerializationContext(client.namespace, described.id)
+    converter = client.data_converter.with_context(context)
+    for pending in described.raw_description.pending_activities:
+        if pending.HasField("last_failure"):
+            why = _from_failure(await converter.decode_failure(pending.last_failure))
+            if not isinstance(why, UnknownFailure):
+                runs = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+                return HeldUp(why, pending.activity_id, pending.attempt, runs)
+    return None
+
+
+async def _no_worker(client: Client, described: WorkflowExecutionDescription) -> HeldUp | None:
+    """Whether a run may be without workers: its task is not begun, or nobody polls its queue.
+
+    A worker that is there asks for work again after each task. The server knows of one for some
+    minutes after it went.
+    """
+    if described.status is not WorkflowExecutionStatus.RUNNING:
+        return None
+    queue = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=described.task_queue),
+            task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        )
+    )
+    polled = max((one.last_access_time.ToDatetime() for one in queue.pollers), default=None)
+    task = described.raw_description.pending_workflow_task.state
+    waits = task == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+    return HeldUp(_unacknowledged(), polled_at=polled) if waits or polled is None else None
 
 
 async def _unless_held_up(
@@ -269,9 +311,10 @@ async def _unless_held_up(
     held_up_by: Callable[[], Awaitable[HeldUp | None]],
     seconds: float,
 ) -> Answer:
-    """Wait for work to its end, but not for a store that fails it at two looks in a row.
+    """Wait for work to its end, but not where two looks in a row find it held up.
 
-    Models are waited for: a pass that they fail ends by itself, and says so in its report.
+    It may be by a store or a Temporal that fails it, or for want of a worker. Models are waited
+    for: a pass that they fail ends by itself, and says so in its report.
     """
     answer = asyncio.ensure_future(asking)
     before: HeldUp | None = None
@@ -281,7 +324,7 @@ async def _unless_held_up(
             if answer.done():
                 break
             now = await held_up_by()
-            if now is not None and not isinstance(now.why, StorageUnavailable):
+            if now and not isinstance(now.why, StorageUnavailable | TemporalUnavailable):
                 now = None
             if now and before and now.still_holds_up(before):
                 raise _goes_on(now.why)
@@ -305,12 +348,18 @@ class _Unreachable:
         self._longest = longest
         self._since = self._failed = time.monotonic()
 
-    def for_too_long(self) -> bool:
+    def for_too_long(self, error: Exception) -> bool:
         now = time.monotonic()
-        if now - self._failed > _LISTENED_SECONDS:
+        if now - self._failed > _LISTENED_SECONDS or _was_put_off(error):
             self._since = now
         self._failed = now
         return now - self._since >= self._longest
+
+
+def _was_put_off(error: Exception) -> bool:
+    """Whether the server answered that there is no room now, as to the eleventh who waits."""
+    cause = error.__cause__
+    return isinstance(cause, RPCError) and cause.status is RPCStatusCode.RESOURCE_EXHAUSTED
 
 
 async def start_or_meet(
@@ -394,12 +443,14 @@ async def update_with_start(
     patience: timedelta,
     to_the_end: bool = False,
     lately: LatelyAnswered | None = None,
+    room: asyncio.Semaphore | None = None,
 ) -> Answer:
     """Send an update to a workflow, starting it if it does not run, until it is answered.
 
     ``patience`` and ``to_the_end`` are those of :func:`retry_until_answered`. One of ``lately``
     is sent the update alone first. That leaves out a second operation with what the workflow
-    would be started with, which takes client and server about as long.
+    would be started with, which takes client and server about as long. Where there is a ``room``,
+    each attempt waits for a place in it.
 
     Raises:
         TemporalUnavailable: when ``patience`` is over.
@@ -422,9 +473,10 @@ async def update_with_start(
             static_summary=summary,
         )
         try:
-            answer: Answer = await client.execute_update_with_start_workflow(
-                update, request, start_workflow_operation=operation, result_type=reply
-            )
+            async with room or contextlib.nullcontext():
+                answer: Answer = await client.execute_update_with_start_workflow(
+                    update, request, start_workflow_operation=operation, result_type=reply
+                )
         except (RPCError, TemporalError):
             await _read_failure(operation)
             raise
@@ -437,7 +489,7 @@ async def update_with_start(
         workflow_id,
         patience,
         to_the_end=to_the_end,
-        held_up_by=partial(failing_activity, client, workflow_id),
+        held_up_by=partial(what_holds_up, client, workflow_id),
     )
 
 

@@ -70,12 +70,20 @@ async def test_a_workflow_remembers_and_its_history_replays_without_engram(
     kept = (await application.memory.for_user(user).list(memory_types=["episodic"])).memories
     assert [turn.content for turn in kept] == ["I drink tea.", "Noted."]
     history = await handle.fetch_history()
-    summaries = [
-        json.loads(event.user_metadata.summary.data)
+    asked = [
+        event
         for event in history.events
         if event.HasField("activity_task_scheduled_event_attributes")
     ]
+    summaries = [json.loads(event.user_metadata.summary.data) for event in asked]
     assert summaries == ["recall", "encode 2 turns", "recall", "recall up to 1000 tokens"]
+    # A worker that died is missed within half a minute, whatever the call was.
+    for event in asked:
+        limits = event.activity_task_scheduled_event_attributes
+        noticed = (
+            limits.heartbeat_timeout.ToTimedelta() or limits.start_to_close_timeout.ToTimedelta()
+        )
+        assert noticed == timedelta(seconds=30)
     await Replayer(workflows=[Remembering]).replay_workflow(history)
     await Replayer(workflows=[Remembering], plugins=[EngramPlugin()]).replay_workflow(history)
 

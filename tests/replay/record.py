@@ -491,6 +491,13 @@ async def long_passes(stage: Stage) -> None:
     await stage.passes.maintain(PassKind.DECAY)
 
 
+async def faded(stage: Stage) -> None:
+    """A pass of decay that takes knowledge out of the answers, which profiles follow."""
+    old = datetime.now(UTC) - timedelta(days=500)
+    await stage.keep(knowledge(SCOPE, "The user likes tea.", old))
+    await stage.passes.decay(SCOPE)
+
+
 async def given_up(stage: Stage) -> None:
     """A run that goes on from one that waited out as many outages as it may, and meets another."""
     kept = [knowledge(SCOPE, f"The user works at {where}.", NOW) for where in ("Rise", "Flour")]
@@ -590,6 +597,17 @@ def _failing_for_good(times: int, code: str = "staged") -> Callable[[], Awaitabl
     return fail
 
 
+async def many_endings(stage: Stage) -> None:
+    """Sessions that end close together, more of them than a pass names reasons."""
+    await stage.remember("I walked to the harbour.")
+    ended = [
+        ConsolidationRequest(reason="session ended", session_id=f"s{number}")
+        for number in range(1, 25)
+    ]
+    await asyncio.gather(*(stage.gateway.request_consolidation(SCOPE, one) for one in ended))
+    await stage.client.get_workflow_handle(names.consolidation_workflow_id(SCOPE)).result()
+
+
 SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] = {
     "conversation": (conversation, {}),
     "long_session": (long_session, {"updates_per_run": 5, "buffer_turns": 3}),
@@ -613,6 +631,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "few_steps": (few_steps, {}),
     "reading_ahead": (few_steps, {}),
     "stubborn_model": (stubborn_model, {}),
+    "many_endings": (many_endings, {}),
     "passes": (passes, {"lifecycle": {"decay_policy": "energy"}}),
     "long_backlog": (long_backlog, {"extraction_batch_turns": 1}),
     "quiet": (quiet, {"session_idle_minutes": 0.02}),
@@ -622,6 +641,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "let_go": (let_go, {"extraction_batch_turns": 1}),
     "given_up": (given_up, {}),
     "long_passes": (long_passes, {"decay_batch": 10}),
+    "faded": (faded, {}),
     "many_skipped": (many_skipped, {}),
     "written_meanwhile": (written_meanwhile, {}),
     "long_erasing": (long_erasing, {}),

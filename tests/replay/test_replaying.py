@@ -19,7 +19,7 @@ from engram.workflows import replaying
 from tests.replay.changed import ForgetsItsUpdates, OtherOrder
 from tests.support import cli
 from tests.support.payloads import payloads
-from tests.support.running_session import running_session, turn
+from tests.support.running_session import call, running_session, turn
 
 HISTORIES = Path(__file__).parent / "histories"
 # One of a type that says what was said, what was concluded, what a person was asked.
@@ -144,12 +144,59 @@ def test_files_are_replayed_without_a_server(tmp_path: Path) -> None:
         "workflow_types": {"engram.session": 1},
         "misfits": [],
         "unreadable": 0,
+        "left_out": 0,
     }
     (tmp_path / "two.json").write_text("{}")
     done = cli.engram("replay", "--file", str(tmp_path / "two.json"), "--json")
     assert done.code == 1
     assert "two.json is no history" in done.stdout
     assert cli.engram("replay").code == cli.engram("replay", "--open", "--recent").code == 2
+
+
+def environment(client: Client, address: str, store: str, folder: Path) -> dict[str, str]:
+    """The settings of a process that replays what runs there."""
+    codec = client.data_converter.payload_codec
+    assert isinstance(codec, EncryptionCodec)
+    assert isinstance(codec.keys, FolderKeyStore)
+    return {
+        "ENGRAM_ENCRYPTION_KEYS": str(codec.keys.folder),
+        "ENGRAM_TEMPORAL_ADDRESS": address,
+        "ENGRAM_TEMPORAL_NAMESPACE": client.namespace,
+        "ENGRAM_COLLECTION_PREFIX": store,
+        "ENGRAM_DATA_DIR": str(folder),
+    }
+
+
+async def replay(env: dict[str, str], *arguments: str) -> cli.Said:
+    """What the command comes to."""
+    return await asyncio.to_thread(cli.engram, "replay", *arguments, "--connected", env=env)
+
+
+async def listed(client: Client, workflow_id: str) -> None:
+    """Wait until a run is in listings."""
+    while not (await client.count_workflows(f"WorkflowId = '{workflow_id}'")).count:  # noqa: ASYNC110 - nothing tells that a listing has caught up
+        await asyncio.sleep(0.05)
+
+
+async def test_a_limit_below_what_runs_is_told_and_fails(
+    temporal_client: Client, temporal_address: str, tmp_path: Path
+) -> None:
+    """`--open` is for all that run: one that was left out might be the one that does not fit."""
+    store = f"st-{uuid4().hex[:8]}"
+    env = environment(temporal_client, temporal_address, store, tmp_path)
+    async with running_session(temporal_client, collection_prefix=store) as session:
+        for name in ("s1", "s2", "s3"):
+            await session.gateway.encode(session.scope, name, call(turn("I live in Porto.")))
+            await listed(temporal_client, session.gateway.session_id(session.scope, name))
+        done = await replay(env, "--open", "--limit", "2", "--json")
+        came = json.loads(done.stdout)
+        assert (done.code, came["replayed"], came["left_out"]) == (1, 2, 1)
+        assert came["misfits"] == []
+        assert "2 of 3 replayed" in (await replay(env, "--open", "--limit", "2")).stderr
+        assert (await replay(env, "--open", "--limit", "3")).code == 0
+        assert (await replay(env, "--recent", "--limit", "2")).code == 0
+        for name in ("s2", "s3"):
+            await session.gateway.end_session(session.scope, name)
 
 
 async def test_a_staged_change_is_caught_by_recent(
@@ -160,34 +207,23 @@ async def test_a_staged_change_is_caught_by_recent(
 ) -> None:
     """`--recent` and `--open` fit today; with the changed code they fail before it is deployed."""
     store = f"st-{uuid4().hex[:8]}"
-    codec = temporal_client.data_converter.payload_codec
-    assert isinstance(codec, EncryptionCodec)
-    assert isinstance(codec.keys, FolderKeyStore)
-    env = {
-        "ENGRAM_ENCRYPTION_KEYS": str(codec.keys.folder),
-        "ENGRAM_TEMPORAL_ADDRESS": temporal_address,
-        "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
-        "ENGRAM_COLLECTION_PREFIX": store,
-        "ENGRAM_DATA_DIR": str(tmp_path),
-    }
+    env = environment(temporal_client, temporal_address, store, tmp_path)
+    keys = env["ENGRAM_ENCRYPTION_KEYS"]
 
     async def asked(*arguments: str) -> tuple[int, Any]:
-        words = ("replay", *arguments, "--connected", "--json")
-        done = await asyncio.to_thread(cli.engram, *words, env=env)
+        done = await replay(env, *arguments, "--json")
         return done.code, json.loads(done.stdout)
 
     async with running_session(temporal_client, collection_prefix=store) as session:
         await session.encode(turn("I live in Porto."))
         workflow_id = session.gateway.session_id(session.scope, "s1")
-        query = f"WorkflowId = '{workflow_id}'"
-        while not (await temporal_client.count_workflows(query)).count:  # noqa: ASYNC110 - nothing tells that a listing has caught up
-            await asyncio.sleep(0.05)
+        await listed(temporal_client, workflow_id)
         for way in ("--recent", "--open"):
             code, came = await asked(way)
             assert (code, came["workflow_types"]) == (0, {"engram.session": 1})
         del env["ENGRAM_ENCRYPTION_KEYS"]
         assert (await asked("--open"))[1]["unreadable"] == 1
-        env["ENGRAM_ENCRYPTION_KEYS"] = str(codec.keys.folder)
+        env["ENGRAM_ENCRYPTION_KEYS"] = keys
         monkeypatch.setattr(replaying, "WORKFLOWS", (OtherOrder,))
         code, came = await asked("--recent", "--limit", "3")
         assert code == 1

@@ -188,7 +188,9 @@ class Memory:
         )
         return report
 
-    async def request(self, reason: str = "ten turns wait") -> WorkflowHandle[Any, Any]:
+    async def request(
+        self, reason: str = "ten turns wait", session: str | None = None
+    ) -> WorkflowHandle[Any, Any]:
         """Signal-with-start, as sessions do."""
         return await self.client.start_workflow(
             names.CONSOLIDATION_WORKFLOW,
@@ -196,7 +198,7 @@ class Memory:
             id=names.consolidation_workflow_id(self.scope),
             task_queue=self.queue,
             start_signal=names.REQUEST_CONSOLIDATION_SIGNAL,
-            start_signal_args=[ConsolidationRequest(reason=reason)],
+            start_signal_args=[ConsolidationRequest(reason=reason, session_id=session)],
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             result_type=ConsolidationReport,
             search_attributes=attributes("consolidation", user=self.scope.tenant),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -67,6 +68,36 @@ async def test_a_pass_leaves_profile_and_boxes(memory: Memory) -> None:
     assert (after.lines[0].text, after.generation) == ("The user lives in Lisbon.", 1)
     then = await asked.profile(memory.scope, AboutSomebody(as_of=day(1, 4)))
     assert then.lines[0].text == "The user lives in Porto."
+
+
+async def test_boxes_of_all_sessions_that_end_at_once_are_sealed(
+    memory: Memory, faults: Faults
+) -> None:
+    """However many end while a pass is busy, and whoever else asks: no ending is lost."""
+    sessions = [f"s{number}" for number in range(25)]
+    for number, session in enumerate(sessions):
+        await memory.say((f"I walked to harbour number {number}.", day(1)), session=session)
+    begun, all_asked = asyncio.Event(), asyncio.Event()
+
+    async def busy() -> None:
+        begun.set()
+        await all_asked.wait()
+
+    faults.during[names.EXTRACT_ACTIVITY] = busy
+    asking = asyncio.create_task(memory.consolidate())
+    await begun.wait()
+    # Of a session that goes idle, is taken up again and ended, one ending is enough.
+    for session in (*sessions, *sessions):
+        await memory.request("session idle", session)
+    for _ in range(20):
+        handle = await memory.request()
+    all_asked.set()
+    await asking
+    await handle.result()
+    asked = digests_of(memory.repository)
+    for session in sessions:
+        (box,) = await asked.boxes(memory.scope, AboutBoxes(session_id=session))
+        assert box.sealed, session
 
 
 async def test_a_second_pass_writes_no_digest(memory: Memory) -> None:

@@ -29,6 +29,7 @@ from engram.contracts.session import EncodeCall, EncodeRequest, StoreTurnsInput
 from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import MemoryType
+from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
@@ -407,7 +408,18 @@ async def test_the_ui_shows_who_and_what(temporal_client: Client) -> None:
             "__temporal_workflow_metadata", result_type=WorkflowMetadata
         )
         listed = f"engram list -u {session.scope.user_id} --run-id {description.run_id}"
-        assert listed in told.current_details
+        assert f"`{listed}`" in told.current_details
+
+
+async def test_the_ui_says_in_which_namespace_to_list(temporal_client: Client) -> None:
+    """The command works as it stands there, also with names that a shell would read otherwise."""
+    async with running_session(temporal_client) as session:
+        session.scope = Scope.of("acme|test", f"{session.scope.user_id}|a")
+        run_id = (await session.encode(turn("hello"))).run_id
+        handle = temporal_client.get_workflow_handle(names.session_workflow_id(session.scope, "s1"))
+        told = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+        listed = f"engram list -u '{session.scope.user_id}' --run-id {run_id}"
+        assert f"`ENGRAM_NAMESPACE='acme|test' {listed}`" in told.current_details
 
 
 async def test_queries_worth_saving_are_ones_that_temporal_answers(temporal_client: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import stamina
@@ -13,7 +13,7 @@ from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.errors import RunEnded, TemporalUnavailable
-from engram.temporal.retry import asked_again, retry_until_answered
+from engram.temporal.retry import HeldUp, asked_again, retry_until_answered
 
 ENDED = "Workflow execution closed before WorkflowTaskStarted event"
 
@@ -128,6 +128,58 @@ async def test_work_is_waited_for_while_temporal_comes_back(clock: list[float]) 
         raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
     answer = await retry_until_answered(attempt, "erasure/1", PATIENCE, to_the_end=True)
+    assert answer == "done"
+
+
+async def test_work_is_waited_for_while_temporal_has_no_room(clock: list[float]) -> None:
+    """Who is put off, as the eleventh who waits for a pass is, was answered: that is no outage."""
+    waited = [10.0] * 100
+
+    async def attempt() -> str:
+        if not waited:
+            return "done"
+        clock[0] += waited.pop()
+        raise RPCError("ten wait already", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+
+    answer = await retry_until_answered(attempt, "consolidation/1", PATIENCE, to_the_end=True)
+    assert answer == "done"
+
+
+def polled(minute: int | None) -> HeldUp:
+    """That a task waits, and when a worker last asked for one."""
+    at = None if minute is None else datetime(2025, 1, 1, 12, minute, tzinfo=UTC)
+    return HeldUp(TemporalUnavailable("No worker."), polled_at=at)
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [polled(1), polled(2), polled(3), polled(4)],
+        [polled(None), polled(1), None, polled(1)],
+    ],
+)
+async def test_work_is_waited_for_while_workers_ask_for_it(looks: list[HeldUp | None]) -> None:
+    """Behind much other work a task may wait for longer than the limit."""
+    told, done = iter(looks), asyncio.Event()
+
+    async def held_up_by() -> HeldUp | None:
+        try:
+            return next(told)
+        except StopIteration:
+            done.set()
+            return None
+
+    async def attempt() -> str:
+        await done.wait()
+        return "done"
+
+    answer = await retry_until_answered(
+        attempt,
+        "consolidation/1",
+        timedelta(seconds=0.02),
+        to_the_end=True,
+        held_up_by=held_up_by,
+    )
     assert answer == "done"
 
 
