@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     # --- fading and hardening
     lifecycle: LifecycleSettings = LifecycleSettings()
     access_flush_interval: timedelta = Field(
-        default=timedelta(seconds=5), gt=timedelta(0), le=_LONGEST_WAIT
+        default=timedelta(seconds=5), gt=timedelta(0), le=_LONGEST_PERIOD
     )
     """How often recalls are noted on memories."""
     access_flush_memories: int = Field(default=500, ge=1, le=1_000_000)

@@ -72,6 +72,8 @@ def running_up(parent: Path, **settings: str) -> Iterator[Up]:
         for line in process.stdout:
             if "Ctrl-C stops" in line:
                 break
+        else:
+            raise AssertionError(f"`engram up` ended at once: {log.read_text()}")
         yield Up(folder, process, log)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
