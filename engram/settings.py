@@ -309,7 +309,9 @@ class Settings(BaseSettings):
     none."""
     rerank_candidates: int = Field(default=20, ge=2, le=200)
     """How many answers the reranker is shown."""
-    rerank_timeout: timedelta = timedelta(seconds=10)
+    rerank_timeout: timedelta = Field(
+        default=timedelta(seconds=10), gt=timedelta(0), le=_LONGEST_WAIT
+    )
     """How long a recall waits for the reranker; then its answers stay in the order they had."""
     recall_max_limit: int = Field(default=200, ge=1, le=1000)
     """Largest `limit` that recall accepts."""

@@ -446,7 +446,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         Nothing answers "Okay, thanks!".
         """
         # Its word lists are read from files, which a durable agent's workflow cannot.
-        from engram.language.extractor import is_small_talk  # noqa: PLC0415
+        from engram.language.signals import is_small_talk  # noqa: PLC0415
 
         if is_small_talk(query):
             return ""

@@ -30,7 +30,7 @@ from engram.domain.sanitize import one_line
 from engram.domain.scope import Scope
 from engram.domain.slots import ends_something
 from engram.domain.turns import block_line, context_block
-from engram.language.extractor import is_small_talk
+from engram.language.signals import is_small_talk
 from engram.language.text import bare_stems
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository

@@ -428,6 +428,23 @@ async def _read_failure(operation: WithStartWorkflowOperation[Any, Any]) -> None
             await operation.workflow_handle()
 
 
+async def _started(
+    client: Client,
+    update: str,
+    request: BaseModel,
+    reply: type[Answer],
+    operation: WithStartWorkflowOperation[Any, Any],
+) -> Answer:
+    try:
+        answer: Answer = await client.execute_update_with_start_workflow(
+            update, request, start_workflow_operation=operation, result_type=reply
+        )
+    except (RPCError, TemporalError):
+        await _read_failure(operation)
+        raise
+    return answer
+
+
 async def update_with_start(
     client: Client,
     update: str,
@@ -472,14 +489,8 @@ async def update_with_start(
             priority=precedence(described_by),
             static_summary=summary,
         )
-        try:
-            async with room or contextlib.nullcontext():
-                answer: Answer = await client.execute_update_with_start_workflow(
-                    update, request, start_workflow_operation=operation, result_type=reply
-                )
-        except (RPCError, TemporalError):
-            await _read_failure(operation)
-            raise
+        async with room or contextlib.nullcontext():
+            answer = await _started(client, update, request, reply, operation)
         if lately is not None:
             lately.note(workflow_id)
         return answer

@@ -13,7 +13,8 @@ from engram.agents.requests import ExtractionRequest, PromiseView, TurnView
 from engram.agents.rules import extract as read_turns
 from engram.embedding.bm25 import encode_document
 from engram.embedding.choice import make_embedder
-from engram.language.extractor import Extractor, scan
+from engram.language.extractor import Extractor
+from engram.language.signals import scan
 from engram.language.statements.clauses import clauses, sentences
 from engram.settings import Settings
 from tests.support.clock import NOW

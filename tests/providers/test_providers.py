@@ -242,7 +242,7 @@ async def test_an_embedded_memory_learns_as_the_settings_of_its_worker_ask(
     async with engram.open(tmp_path, user_id="ada", settings=settings) as memory:
         await memory.encode("I like tea.", session_id="s1")
         await memory.consolidate()
-        known = (await memory.list(memory_types=["semantic"])).memories
+        known = (await memory.list(memory_types=["semantic"], forms=["statement"])).memories
     (tea,) = [one for one in known if "likes tea" in one.content]
     version = LearningRules.model_validate(CLINIC).version
     assert tea.provenance.instructions_version == f"{EXTRACTION_VERSION}+{version}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram.domain.buffer import Signal
-from engram.language.extractor import scan
+from engram.language.signals import scan
 from tests.support.extraction_labels import items
 
 CASES = [
