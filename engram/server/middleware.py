@@ -145,7 +145,7 @@ _DOING: Final = {
 def no_such_address() -> NoSuchAddress:
     """The error for what does not exist, and for what a key does not reach."""
     return NoSuchAddress(
-        "There is no such address or method.",
+        "There is no such address.",
         hint="An API key reaches only the namespace and the user that it was made for.",
     )
 
@@ -335,9 +335,14 @@ async def on_http_exception(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error, TooLarge):
         return error.problem()
-    if error.status_code in (_NO_SUCH_PLACE, _METHOD_NOT_ALLOWED):
-        answer = problem(no_such_address(), error.status_code)
-        # Which methods there are, where only the method was wrong.
+    if error.status_code == _NO_SUCH_PLACE:
+        return problem(no_such_address(), error.status_code)
+    if error.status_code == _METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow")
+        answer = problem(
+            NoSuchAddress("This address does not take that method.", allowed=allowed),
+            error.status_code,
+        )
         answer.headers.update(error.headers or {})
         return answer
     return problem(InvalidInput("The request cannot be read."), error.status_code)

@@ -200,15 +200,22 @@ def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
         with acting(actor_of(request.scope)):
             return await provider().call(scope, operation, asked)
 
-    if operation.has_body:
-        parameters["body"] = _body_of(operation)
     signature = [
         Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation)
         for name, annotation in parameters.items()
     ]
+    if operation.has_body:
+        signature.append(_body_parameter(_body_of(operation)))
     # FastAPI reads what a route takes from here; it differs by operation.
     route.__signature__ = Signature([*signature, *_queried(operation)])  # type: ignore[attr-defined]  # inspect documents it
     return route
+
+
+def _body_parameter(body: type[BaseModel]) -> Parameter:
+    """The body, which may be left out where nothing in it has to be told."""
+    told = any(field.is_required() for field in body.model_fields.values())
+    left_out: Any = Parameter.empty if told else body()
+    return Parameter("body", Parameter.KEYWORD_ONLY, annotation=body, default=left_out)
 
 
 def _queried(operation: Operation[Any, Any]) -> Iterator[Parameter]:

@@ -229,6 +229,18 @@ async def test_an_end_is_counted_from_when_a_turn_arrives(
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_turn")
 
 
+async def test_another_method_is_named_and_an_empty_body_will_do(
+    web: httpx.AsyncClient, key_maker: KeyMaker
+) -> None:
+    """Whoever asks with GET is told to POST; nothing has to be sent along."""
+    headers = bearer(key_maker.token("all", Access.ADMIN))
+    wrong = await web.get(f"{USER}/consolidate", headers=headers)
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+    assert (wrong.json()["allowed"], wrong.json()["hint"]) == ("POST", None)
+    right = await web.post(f"{USER}/consolidate", headers=headers)
+    assert (right.status_code, right.json()["dry_run"]) == (200, False)
+
+
 async def test_a_block_for_a_prompt_is_asked_for_by_address(
     web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
