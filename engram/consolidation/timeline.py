@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import accumulate, takewhile
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from engram.consolidation.amendments import (
     quoting,
@@ -115,7 +114,6 @@ class ValidityInterval:
         return None if self.closed_by is None else max(self.event_at, self.closed_by.event_at)
 
 
-_NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
 # Value and moment of everything said in one episode.
 _Breath: TypeAlias = frozenset[tuple[str, datetime, str, str]]
 
@@ -126,7 +124,7 @@ def same_value(first: Slot, second: Slot) -> bool:
 
 
 def stretches(
-    told: Iterable[TimelineEntry], resolved: Mapping[str, datetime] = _NONE
+    told: Iterable[TimelineEntry], resolved: Mapping[str, datetime] | None = None
 ) -> list[ValidityInterval]:
     """What held one after another, earliest first, by everything that was told of a timeline.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -240,6 +241,26 @@ def test_only_commitments_are_resolved() -> None:
     assert other.resolved_at == day(9)
     with pytest.raises(InvalidInput, match="Only commitments"):
         decisions.resolve(semantic(), Resolution.FULFILLED, T0)
+
+
+def test_what_nothing_replaces_any_more_holds_unless_the_user_disputes_it() -> None:
+    """Refuted since it was replaced, or last told; a dispute of two is settled elsewhere."""
+    over: dict[str, Any] = {"status": "superseded", "superseded_by": "x"}
+    over["superseded_known_at"] = day(4)
+    plain = decisions.holding_again(semantic(**over))
+    assert (plain.status, plain.superseded_by) == (MemoryStatus.ACTIVE, None)
+    assert isinstance(plain, SemanticMemory)
+    assert plain.refuted_at is None
+    said = semantic(**over)
+    doubted = said.confidence.model_copy(update={"verification": Verification.DISPUTED})
+    refuted = decisions.holding_again(said.model_copy(update={"confidence": doubted}))
+    assert (refuted.status, refuted.superseded_by) == (MemoryStatus.SUPERSEDED, None)
+    assert refuted.refuted_at == day(4)
+    undated = {"confidence": doubted, "superseded_known_at": None}
+    since = decisions.holding_again(said.model_copy(update=undated))
+    assert since.refuted_at == doubted.last_confirmed
+    of_two = said.model_copy(update={"confidence": doubted, "disputed_with": ("other",)})
+    assert decisions.holding_again(of_two).status is MemoryStatus.ACTIVE
 
 
 def test_being_told_again_brings_back() -> None:

@@ -303,6 +303,22 @@ def test_a_habit_is_as_true_as_its_source_and_rests_on_the_same_turns() -> None:
     assert still.status is MemoryStatus.SUPERSEDED
 
 
+def test_a_habit_has_from_its_source_when_an_old_turn_was_brought_in() -> None:
+    """What tells when it was told fades the habit as late as the knowledge."""
+    made = promoted(ready(), day(1), RULES)
+    assert made.source.vitals is not None
+    vitals = made.source.vitals.model_copy(update={"told_at": day(7)})
+    after = following(made.habit, made.source.model_copy(update={"vitals": vitals}))
+    assert after is not None
+    assert after.vitals is not None
+    assert (after.vitals.told_at, after.vitals.promoted_from) == (day(7), made.source.id)
+    assert following(after, made.source.model_copy(update={"vitals": vitals})) is None
+    none_told = following(after, made.source.model_copy(update={"vitals": None}))
+    assert none_told is not None
+    assert none_told.vitals is not None
+    assert none_told.vitals.told_at is None
+
+
 def test_an_archived_habit_comes_back_when_its_source_is_told_again() -> None:
     """Told before it left, it stays away; an archived source brings nothing back."""
     made = promoted(ready(), day(1), RULES)
