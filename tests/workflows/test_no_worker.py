@@ -147,5 +147,6 @@ async def test_more_callers_than_temporal_lets_wait_are_all_answered(
         refused, _ = await asyncio.wait(asked, timeout=15, return_when=asyncio.FIRST_EXCEPTION)
         enough.set()
         assert not refused
-        reports = await asyncio.gather(*asked)
-    assert sum(report.episodes for report in reports) >= 1
+        # Whoever was put off asks anew, and may be answered by a later pass than the long one.
+        await asyncio.gather(*asked)
+        assert [known.content for known in await memory.semantic()] == ["The user lives in Porto."]
