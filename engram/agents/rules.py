@@ -56,7 +56,7 @@ from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.domain.identity import normalise
 from engram.domain.memories import Category, LinkKind, MemoryKind
-from engram.domain.slots import IS_CALLED, PROMISED, USER
+from engram.domain.slots import IS_CALLED, PROMISED, USER, WORKS_AT
 from engram.errors import ModelRejected
 from engram.giving_way import computed, handing_over
 from engram.language.statements.addresses import addresses
@@ -97,7 +97,6 @@ from engram.language.statements.reading import everything
 from engram.language.statements.taken_back import denied, said_anew
 from engram.language.vocabulary import expression
 
-_WORKS_AT: Final = "works at"
 _LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
 # What a turn takes back was said this shortly before.
 _HEARD_BEFORE: Final = 4
@@ -205,7 +204,7 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     for one in _read(heard, before):
         predicate, quote = one.predicate or "", next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
-        over = predicate == _WORKS_AT and not one.holds and _LEAVING.search(quote)
+        over = predicate == WORKS_AT and not one.holds and _LEAVING.search(quote)
         if over and thing.casefold() in _jobs_told(before):
             # "I left HSBC" of who works there.
             yield one
@@ -216,7 +215,7 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
 def _jobs_told(before: Sequence[_HeardTurn]) -> set[str]:
     """Where the user works, as turns before tell."""
     told = (one for turn in before if turn.said.role == "user" for one in turn.stated)
-    return {one.thing.name.casefold() for one in told if one.holds and one.predicate == _WORKS_AT}
+    return {one.thing.name.casefold() for one in told if one.holds and one.predicate == WORKS_AT}
 
 
 def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKnowledge]:

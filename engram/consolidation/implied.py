@@ -25,9 +25,12 @@ from engram.domain.memories import (
 from engram.domain.plan import Statement
 from engram.domain.slots import (
     IS_CALLED,
+    IS_THE_USERS,
+    OF_THE_USER,
     POSSESSING,
     PROMISED,
     USER,
+    WORKS_AT,
     ends_something,
     held_predicate,
     is_functional,
@@ -48,16 +51,13 @@ _EATS = "eats"
 _PLANS = "plans to"
 _STUDIES = "studies"
 _WORKS_AS = "works as"
-_WORKS_AT = "works at"
-_WORK = frozenset({_WORKS_AS, _WORKS_AT})
+_WORK = frozenset({_WORKS_AS, WORKS_AT})
 _HAS_LEFT = "has left"
 _RETIRED = " has retired."
 _BROKEN_UP = " have broken up."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
 _MARRIED = "is married to"
 _ENGAGED = "is engaged to"
-_IS_THE_USERS = "is the user's"
-_THE_USERS = f"{USER}'s "
 _SAID_OF_PEOPLE = frozenset(
     {"lives in", "studies", "speaks", "is from", "is allergic to", "uses", "owns", "likes", "has"}
 )
@@ -257,7 +257,7 @@ def _graduated(
 
 def _is_out_of_work(told: _SlottedStatement) -> bool:
     """Whether a job is over that is not named: "I got fired", "I retired in May"."""
-    unnamed = told.is_about(_WORKS_AT, holds=False) and not told.held.object
+    unnamed = told.is_about(WORKS_AT, holds=False) and not told.held.object
     return unnamed or (told.slot is not None and told.one.content.endswith(_RETIRED))
 
 
@@ -266,7 +266,7 @@ def _out_of_work(
 ) -> Iterator[Statement]:
     """The one thing that was done for work, unless there were two jobs, or it is the new one."""
     done = [held for held in standing if not held.is_told_with(told.one.episode_ids)]
-    employers = {held.slot.object for held in _of(told.held.subject, done, _WORKS_AT)}
+    employers = {held.slot.object for held in _of(told.held.subject, done, WORKS_AT)}
     old = _only(_of(told.held.subject, done, _WORKS_AS)) if len(employers) <= 1 else None
     return _and_over(told.one, old)
 
@@ -288,7 +288,7 @@ def _employer(
     told: _SlottedStatement, work: _KnownToHold, standing: Sequence[_KnownToHold]
 ) -> _KnownToHold | None:
     """Where that work was done, if a turn tells of both; who retires works nowhere."""
-    old = _only(_of(told.held.subject, standing, _WORKS_AT))
+    old = _only(_of(told.held.subject, standing, WORKS_AT))
     if old is None or old.is_told_with(told.one.episode_ids):
         return None
     same = old.is_told_with(work.episode_ids) or _says(told.one, "retires")
@@ -402,14 +402,14 @@ def _owed_to(whom: str, subject: str, standing: Sequence[_KnownToHold]) -> Itera
 
 def _is_of_relation(told: _SlottedStatement) -> bool:
     over = told.slot is not None and ends_something(told.slot)
-    return over and told.held.subject.startswith(_THE_USERS)
+    return over and told.held.subject.startswith(OF_THE_USER)
 
 
 def _not_so_of_relation(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
     """The same of the one son by his name, where nothing is known of "the user's son"."""
-    role = told.held.subject.removeprefix(_THE_USERS)
+    role = told.held.subject.removeprefix(OF_THE_USER)
     names = {name for held in standing if (name := _who_is(role, held))}
     by_name = (told.held.model_copy(update={"subject": name}) for name in names)
     meant = next(by_name, None) if len(names) == 1 else None
@@ -421,7 +421,7 @@ def _not_so_of_relation(
 def _who_is(role: str, held: _KnownToHold) -> str | None:
     """Who is that to the user: the name of their son, or wife."""
     slot = held.slot
-    if slot.predicate == _IS_THE_USERS:
+    if slot.predicate == IS_THE_USERS:
         return slot.subject if slot.object == role else None
     married = role in words("declared", "married") and slot.predicate == _MARRIED
     held_by_one = slot_of(USER, f"{role} is", slot.object) == slot
@@ -430,7 +430,7 @@ def _who_is(role: str, held: _KnownToHold) -> str | None:
 
 def _said_of_people() -> frozenset[str]:
     roles = (f"{role} is" for role in words("declared", "held_by_one"))
-    return _SAID_OF_PEOPLE | {_IS_THE_USERS, _MARRIED, *roles}
+    return _SAID_OF_PEOPLE | {IS_THE_USERS, _MARRIED, *roles}
 
 
 # --- who died, and who is with whom
@@ -583,23 +583,23 @@ def _is_engaged(held: _KnownToHold) -> bool:
     slot = held.slot
     engaged = slot.subject == USER and slot.predicate == _ENGAGED
     return engaged or (
-        slot.predicate == _IS_THE_USERS and slot.object in words("declared", "to_be_married")
+        slot.predicate == IS_THE_USERS and slot.object in words("declared", "to_be_married")
     )
 
 
 def _partner(held: _KnownToHold) -> frozenset[str]:
     """Whom it is about, unless they are married already."""
     slot = held.slot
-    role = slot.object if slot.predicate == _IS_THE_USERS else slot.predicate.removesuffix(" is")
+    role = slot.object if slot.predicate == IS_THE_USERS else slot.predicate.removesuffix(" is")
     if role in words("declared", "married"):
         return frozenset()
-    return _words(slot.subject if slot.predicate == _IS_THE_USERS else slot.object)
+    return _words(slot.subject if slot.predicate == IS_THE_USERS else slot.object)
 
 
 def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
     """Whether it says that somebody of that name is the girlfriend, or husband, of the user."""
     slot, partners = held.slot, words("declared", "partners")
-    if slot.predicate == _IS_THE_USERS and slot.object in partners:
+    if slot.predicate == IS_THE_USERS and slot.object in partners:
         return _words(slot.subject) == name
     role = slot.predicate.removesuffix(" is")
     return slot.subject == USER and role in partners and _words(slot.object) == name
@@ -608,7 +608,7 @@ def _is_partner(held: _KnownToHold, name: frozenset[str]) -> bool:
 def _is_couple(held: _KnownToHold) -> bool:
     """Whether it says of anybody that the user is together with them."""
     slot, partners = held.slot, words("declared", "partners")
-    if slot.predicate == _IS_THE_USERS:
+    if slot.predicate == IS_THE_USERS:
         return slot.object in partners
     together = slot.predicate in {_MARRIED, _ENGAGED}
     return slot.subject == USER and (together or slot.predicate.removesuffix(" is") in partners)
@@ -616,7 +616,7 @@ def _is_couple(held: _KnownToHold) -> bool:
 
 def _partners() -> frozenset[str]:
     roles = (f"{role} is" for role in words("declared", "partners"))
-    return frozenset({_IS_THE_USERS, _ENGAGED, *roles})
+    return frozenset({IS_THE_USERS, _ENGAGED, *roles})
 
 
 # --- what is preferred
@@ -662,7 +662,7 @@ def _gave_away(
 
 def _mends_name(told: _SlottedStatement) -> bool:
     """Whether it says anew what one of theirs is called: "Sorry, my son's name is Leon"."""
-    return told.is_about(_IS_THE_USERS, holds=True) and _says(told.one, "mended_name")
+    return told.is_about(IS_THE_USERS, holds=True) and _says(told.one, "mended_name")
 
 
 def _misnamed(
@@ -672,7 +672,7 @@ def _misnamed(
     named = (
         held
         for held in standing
-        if held.slot.predicate == _IS_THE_USERS
+        if held.slot.predicate == IS_THE_USERS
         and held.slot.object == told.held.object
         and held.slot.subject != told.held.subject
     )
@@ -687,7 +687,7 @@ def _misnamed(
 
 
 _RULES = (
-    _ImpliedEnd(_mends_name, lambda: frozenset({_IS_THE_USERS}), _misnamed),
+    _ImpliedEnd(_mends_name, lambda: frozenset({IS_THE_USERS}), _misnamed),
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
     _ImpliedEnd(_is_given_up, lambda: frozenset({_USES}), _given_up),
     _ImpliedEnd(_is_death, lambda: POSSESSING | {IS_CALLED, _MARRIED, _ENGAGED}, _died),
@@ -769,9 +769,9 @@ def _with_whose(
 ) -> Statement:
     """The death of "the user's cat Miso", where it is known whose Miso was."""
     named = (
-        held.slot.subject.removeprefix(_THE_USERS)
+        held.slot.subject.removeprefix(OF_THE_USER)
         for held in standing
-        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(_THE_USERS)
+        if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(OF_THE_USER)
         if _words(held.slot.object) == _words(one.subject)
     )
     what = _CALLED.split(old.slot.object)[0] if old is not None else next(named, None)

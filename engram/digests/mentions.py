@@ -25,7 +25,7 @@ from engram.digests.names import (
 from engram.domain.digests import EntityKind, Equation, Mention
 from engram.domain.kept import kept
 from engram.domain.memories import Episode, SemanticMemory, Slot
-from engram.domain.slots import USER, held_predicate
+from engram.domain.slots import OF_THE_USER, USER, held_predicate
 from engram.domain.turns import is_first_party
 from engram.language.calendar import MONTH_NAMES
 from engram.language.text import BARE_WORDS, collapsed
@@ -187,7 +187,6 @@ _NO_NAMES = FORMAL_TITLES.union(
     "monday tuesday wednesday thursday friday saturday sunday i me my mine we us our you your he "
     "him his she her hers it its they them their this that these those one".split()
 )
-_OF_THE_USER = f"{USER}'s "
 _DETERMINER = r"\b(?:the|an?|his|her|its|their|my|our|this|that|\w+['’]s)"
 
 
@@ -422,7 +421,7 @@ def _can_be_a_name(name: str, content: str) -> bool:
 
 def _is_name_of(subject: str, content: str) -> bool:
     """Whether the subject of a slot is a name, and no thing that is only spoken of."""
-    if subject == USER or subject.startswith(_OF_THE_USER) or not _can_be_a_name(subject, content):
+    if subject == USER or subject.startswith(OF_THE_USER) or not _can_be_a_name(subject, content):
         return False
     spoken_of = re.search(rf"{_DETERMINER} {re.escape(subject)}\b", content, re.IGNORECASE)
     return not spoken_of or not _keys(subject).isdisjoint(

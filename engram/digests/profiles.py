@@ -25,7 +25,14 @@ from engram.domain.memories import (
     Slot,
 )
 from engram.domain.rules import DigestPolicy
-from engram.domain.slots import IS_CALLED, USER, ends_something, is_functional
+from engram.domain.slots import (
+    IS_CALLED,
+    IS_THE_USERS,
+    OF_THE_USER,
+    USER,
+    ends_something,
+    is_functional,
+)
 from engram.language.text import as_spelled
 
 # --- profiles: what is known about one person, place or project, in few lines
@@ -63,7 +70,6 @@ _HEALTH = re.compile(
     re.IGNORECASE,
 )
 _TOLD_OF_THE_USER = re.compile(r"\A(?:the )?user(?!['’\w])", re.IGNORECASE)
-_IS_THE_USERS = "is the user's"
 _OBJECTS_LISTED = 24
 _FOLDABLE = 2
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -128,9 +134,9 @@ def _is_general(memory: SemanticMemory) -> bool:
 
 def _is_of_their_own(slot: Slot) -> bool:
     """Whether it says who somebody of the user's is, or tells of one who goes by no name."""
-    if slot.predicate == _IS_THE_USERS:
+    if slot.predicate == IS_THE_USERS:
         return True
-    whose, _, role = slot.subject.partition(f"{USER}'s ")
+    whose, _, role = slot.subject.partition(OF_THE_USER)
     return not whose and (slot.predicate == IS_CALLED or role.split()[-1] in PERSON_ROLES)
 
 

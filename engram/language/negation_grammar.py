@@ -170,8 +170,10 @@ def ended_cleanly(sentence: WordedSentence, span: Span) -> bool:
 
     "Not allergic to nuts when they are roasted" leaves the allergy as it is.
     """
-    if span.end - span.begin >= _MOST_WORDS or span.end == span.begin:
-        return span.end - span.begin < _MOST_WORDS
+    if span.end - span.begin >= _MOST_WORDS:
+        return False
+    if span.begin == span.end:
+        return True
     after = sentence.text[sentence.words[span.end - 1].end :]
     return expression("statements", "limited_by").match(after) is None
 

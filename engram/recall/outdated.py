@@ -15,6 +15,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.scope import Scope
+from engram.domain.slots import IS_THE_USERS
 from engram.language.text import bare_stems
 from engram.ports import (
     AnyOf,
@@ -208,7 +209,7 @@ def _words_shared(asked: frozenset[str], told: Iterable[_Conclusion]) -> dict[st
 def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
     """Whether it says who somebody is whom the question calls by what they are to the user."""
     slot = one.slot
-    if slot is None or slot.predicate != "is the user's" or asked & bare_stems(slot.subject):
+    if slot is None or slot.predicate != IS_THE_USERS or asked & bare_stems(slot.subject):
         return False
     return bool(asked & bare_stems(slot.object)) and len(asked) > len(bare_stems(slot.object))
 

@@ -34,7 +34,7 @@ _OF_A_KIND = re.compile(r"the\s+(?:smell|sound|taste|feel|feeling)\s+of\s", re.I
 # What is at hand is praised, not liked in general: "I love this series", "Love the colours".
 _AT_HAND = re.compile(
     r"(?:my|our) (?:life|lives|luck)\W*\Z|"
-    r"(?:all\s+|both\s+)?(?:this|that|these|those|his|her|their|your|its|everywhere|everything)\b"
+    r"(?:all\s+)?(?:this|that|these|those|his|her|their|your|its|everywhere|everything)\b"
     r"|[^,;:.!?(–—-]{0,60}\b(?:you|your)\b",
     re.I,
 )
@@ -53,7 +53,7 @@ _VERSION = re.compile(
     r"(?:one|version|option|draft|way)\b",
     re.I,
 )
-_THE = re.compile(r"(?:all\s+|both\s+)?the\s+(?=[a-z])")
+_THE = re.compile(r"(?:all\s+)?the\s+(?=[a-z])")
 _BROKEN_OFF = re.compile(
     r"\b(?:an?|the|to|of|and|or|with|for|at|by|from|my|our)\Z|\A(?:and|or|is|are)\b", re.I
 )
