@@ -10,8 +10,9 @@ import ipaddress
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import phonenumbers
@@ -208,9 +209,8 @@ _COLONS: Final = 3
 _VERSION_BEFORE: Final = re.compile(
     r"(?:(?:\bversions?|\bver\.?|\brelease[ds]?|\bbuild|\bfirmware|\bdriver|\bv|\bsections?|\bchapter|"
     r"\bclause|\bparagraph|§|\boid|\bupgraded? (?:\w+ )?to|\bupdated? (?:\w+ )?to)"
-    r"(?: number)?(?: (?:is|was|of|to|from|has|has reached))?:?|==|>=|~=)\s?\Z"
+    r"(?: number)?(?: (?:is|was|of|to|from|has|has reached))?:?|==|>=|~=)\s?(?=\d)"
 )
-_VERSION_WINDOW: Final = 32
 # The address of a whole network is nobody's.
 _NETWORK: Final = re.compile(r"/(?:[0-9]|[12]\d|30)(?!\d)")
 # Four small numbers are a version or a paragraph, unless the words around speak of machines.
@@ -224,22 +224,31 @@ _AROUND: Final = 48
 _IP_AFTER: Final = re.compile(r":\d|/[a-z]")
 
 
-def _is_a_version(low: str, start: int, end: int) -> bool:
-    """Whether four numbers with points between them are told to be something else."""
-    if _VERSION_BEFORE.search(low, max(0, start - _VERSION_WINDOW), start):
-        return True
-    if _NETWORK.match(low, end):
-        return True
-    if any(int(part) >= _SMALL for part in low[start:end].split(".")):
-        return False
-    around = low[max(0, start - _AROUND) : end + _AROUND]
-    return not _OF_MACHINES.search(around) and not _IP_AFTER.match(low, end)
+def _told_to_be_versions(low: str, spans: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of four numbers with points between them that are told to be something else.
+
+    The words around are looked for once in the text, not around each of the numbers.
+    """
+    versions = {found.end() for found in _VERSION_BEFORE.finditer(low)}
+    machines = [found.span() for found in _OF_MACHINES.finditer(low)]
+
+    def is_one(start: int, end: int) -> bool:
+        if start in versions or _NETWORK.match(low, end):
+            return True
+        if any(int(part) >= _SMALL for part in low[start:end].split(".")):
+            return False
+        # The first that does not begin too far before it: the others lie behind.
+        near = bisect_left(machines, (start - _AROUND, 0))
+        of_machines = near < len(machines) and machines[near][1] <= end + _AROUND
+        return not of_machines and not _IP_AFTER.match(low, end)
+
+    return {span for span in spans if is_one(*span)}
 
 
 def _ips(text: str, low: str) -> _Spans:
-    for found in _IP4.finditer(text):
-        if _is_somebodys(found[0]) and not _is_a_version(low, *found.span()):
-            yield found.span()
+    if spans := [found.span() for found in _IP4.finditer(text) if _is_somebodys(found[0])]:
+        versions = _told_to_be_versions(low, spans)
+        yield from (span for span in spans if span not in versions)
     for found in _IP6.finditer(low) if low.count(":") >= _COLONS else ():
         value = found[0].rstrip(":")
         if value.count(":") >= _COLONS and _DIGIT.search(value) and _is_somebodys(value):

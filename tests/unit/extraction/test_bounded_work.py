@@ -62,6 +62,7 @@ FOUND = {
     "addresses behind a name": pumped("I'm Bob", "a@b.co<", suffix=" x", size=WHOLE),
     "questions of one word": pumped("I used to ", "? and ", suffix=" I'll do it", size=WHOLE),
     "words in columns": pumped("", "total          ", suffix="x", size=WHOLE),
+    "addresses of machines": pumped("http://", "1.2.3.4 ", suffix=" Bob.", size=WHOLE),
 }
 
 
