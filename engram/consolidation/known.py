@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engram.consolidation.implied import ended_unnamed
 from engram.consolidation.keep import artifact_ids
-from engram.consolidation.summaries import MOST_SUMMARISED
+from engram.consolidation.summaries import MOST_SUMMARISED, group_of
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     DIGEST_FORMS,
@@ -84,10 +84,15 @@ class KnownMemories:
         statements: Sequence[Statement],
         *,
         sides: Set[bool] = frozenset({False}),
+        summed_up: bool = True,
     ) -> list[SemanticMemory]:
         """Every memory that could tell the same as a statement, or be replaced by it.
 
-        ``sides``: whether test turns say it (True), real ones (False), or both.
+        Args:
+            scope: Whose memory it is.
+            statements: What turns state.
+            sides: Whether test turns say it (True), real ones (False), or both.
+            summed_up: Whether with the summaries that would change, and what they name.
         """
         found = await self._generations(scope, statements, sides)
         here = Either(tuple(_side(is_test=side) for side in sorted(sides)))
@@ -103,7 +108,8 @@ class KnownMemories:
             # Of a thousand things that somebody likes, only those that are spoken of.
             objects = tuple(dict.fromkeys(slot.object for slot in slots))
             found |= await self._some(scope, (*about, AnyOf("slot.object", objects)))
-            found |= await self._summed_up(scope, about, len(slots))
+            if summed_up:
+                found |= await self._summed_up(scope, about, len(slots))
         for subject in _changing(statements):
             # What it changes is told by what is known, a bounded number.
             of_them = (Equals("slot.subject", subject), here)
@@ -115,6 +121,23 @@ class KnownMemories:
             found |= await self._some(scope, (AnyOf("slot.predicate", named), here), most=_PAGE)
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def summed_up_with(
+        self, scope: Scope, changed: Set[str], *, is_test: bool
+    ) -> dict[str, SemanticMemory]:
+        """What was changed, and of each kind of note among it the latest notes and summaries."""
+        there = _semantic((await self.repository.get(scope, changed, _SEMANTIC)).values())
+        found = {key: memory for key, memory in there.items() if memory.is_test == is_test}
+        for group in dict.fromkeys(group_of(memory) for memory in [*found.values()]):
+            if group is not None:
+                subject, predicate = group
+                about: Filter = (
+                    Equals("slot.subject", subject),
+                    Equals("slot.predicate", predicate),
+                    _side(is_test=is_test),
+                )
+                found |= await self._summed_up(scope, about)
+        return found
 
     async def open_promises(self, scope: Scope, *, is_test: bool) -> list[SemanticMemory]:
         """The latest promises that were neither kept nor called off, a bounded number."""
@@ -203,7 +226,7 @@ class KnownMemories:
         return found
 
     async def _summed_up(
-        self, scope: Scope, about: Filter, changing: int
+        self, scope: Scope, about: Filter, changing: int = 0
     ) -> dict[str, SemanticMemory]:
         """The latest notes of a kind, as many as a summary can name, and its summaries."""
         active = Equals("status", MemoryStatus.ACTIVE.value)

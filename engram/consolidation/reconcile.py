@@ -114,6 +114,8 @@ def reconcile(
     known: Iterable[SemanticMemory],
     circumstances: Circumstances,
     verbatim: Iterable[Episode] = (),
+    *,
+    summed_up: bool = True,
 ) -> ConsolidationPlan:
     """Decide what becomes of each statement.
 
@@ -123,6 +125,7 @@ def reconcile(
             contents, whatever shares a timeline, current or replaced.
         circumstances: Scope, time, episodes and provenance.
         verbatim: Turns with words to be kept as they are.
+        summed_up: Whether summaries follow in the same plan; known are then theirs, too.
 
     Returns:
         The plan. Reconciling the same statements with what the plan leads to
@@ -139,6 +142,8 @@ def reconcile(
         here = {m.id: m for m in remembered if m.is_test == is_test}
         done = _reconciled(stated, here, side)
         actions += [*done, *keep_verbatim(to_keep, here, done, side)]
+        if summed_up:
+            actions += summaries(here, done, side)
     unsourced = [
         Discard(
             why=f"none of its sources exists any more: {s.content}"[:500], reason=Reason.NO_SOURCE
@@ -207,8 +212,7 @@ def _reconciled(
     sourced = [(telling, s) for telling, s in told if telling is not None]
     for telling, statement in sorted(sourced, key=lambda pair: _order(*pair)):
         desk.take(statement, telling)
-    actions = desk.actions()
-    return [*actions, *summaries(known, actions, circumstances)]
+    return desk.actions()
 
 
 @dataclass

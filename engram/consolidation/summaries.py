@@ -1,7 +1,8 @@
 """One sentence over several small notes of one kind, like all that somebody likes.
 
 The notes stay as they are. When one of them stops holding or one is added, the
-summary gives way to a new generation, in the plan that makes the change.
+summary gives way to a new generation: in the plan that makes the change, or, where many
+turns are taken up at once, once when all of them are.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from engram.domain.plan import (
     eligibility_of,
 )
 from engram.domain.slots import ends_something, is_functional
+from engram.lifecycle.links import link_to
 
 FEWEST_TO_BEGIN: Final = 4
 FEWEST_TO_STAY: Final = 2
@@ -64,19 +66,23 @@ def group_of(memory: SemanticMemory) -> SlotGroup | None:
 
 
 def summaries(
-    known: Mapping[str, SemanticMemory], actions: Sequence[Action], circumstances: Circumstances
+    known: Mapping[str, SemanticMemory],
+    actions: Sequence[Action],
+    circumstances: Circumstances,
+    changed: Iterable[str] = (),
 ) -> list[Action]:
-    """What becomes of the summaries of everything that these actions change.
+    """What becomes of the summaries of everything that these actions change, or that changed.
 
     Args:
         known: Statements and summaries of the subjects and predicates concerned.
         actions: What is planned already, for statements.
         circumstances: Under which it is planned.
+        changed: Ids of what is known and was changed since it was summed up.
     """
     after = _after(known, actions)
     touched = {
         group: None
-        for memory_id in _changed(actions)
+        for memory_id in (*_changed(actions), *changed)
         if memory_id in after and (group := group_of(after[memory_id])) is not None
     }
     found: list[Action] = []
@@ -104,6 +110,8 @@ class _Group:
             return
         content, named = said
         if current is not None and current.content == content:
+            # Whoever stored it may have ended before it was linked.
+            yield from _linking(current, [m for m in named if not _are_linked(m, current)])
             yield from (self._outdated(s, current) for s in standing if s is not current)
             return
         summary = self._summary(content, named, told)
@@ -114,15 +122,7 @@ class _Group:
             memory=summary,
             summarised_ids=tuple(m.id for m in named),
         )
-        for member in named:
-            yield LinkGraph(
-                why="one of the notes that it sums up",
-                reason=Reason.SUMMARISED,
-                eligibility=eligibility_of(member, ActionSource.CONSOLIDATION),
-                first_id=member.id,
-                second_id=summary.id,
-                kind=LinkKind.BELONGS_TO,
-            )
+        yield from _linking(summary, named)
         yield from (self._outdated(s, summary) for s in standing)
 
     def _made(self) -> list[SemanticMemory]:
@@ -189,6 +189,23 @@ class _Group:
             slot=Slot(subject=self.group[0], predicate=self.group[1], object=""),
             entities=tuple(dict.fromkeys(e for m in named for e in m.entities))[:MAX_ENTITIES],
         )
+
+
+def _linking(summary: SemanticMemory, named: Iterable[SemanticMemory]) -> Iterator[LinkGraph]:
+    for member in named:
+        yield LinkGraph(
+            why="one of the notes that it sums up",
+            reason=Reason.SUMMARISED,
+            eligibility=eligibility_of(member, ActionSource.CONSOLIDATION),
+            first_id=member.id,
+            second_id=summary.id,
+            kind=LinkKind.BELONGS_TO,
+        )
+
+
+def _are_linked(member: SemanticMemory, summary: SemanticMemory) -> bool:
+    ends = ((member, summary), (summary, member))
+    return all(link_to(one, other.id, LinkKind.BELONGS_TO) for one, other in ends)
 
 
 def _sentence(

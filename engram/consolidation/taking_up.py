@@ -18,6 +18,7 @@ from engram.consolidation.denials import Denials
 from engram.consolidation.keep import Circumstances
 from engram.consolidation.known import KnownMemories
 from engram.consolidation.reconcile import reconcile
+from engram.consolidation.summaries import summaries
 from engram.contracts.consolidation import (
     ConsolidateTurnsInput,
     ConsolidateTurnsOutput,
@@ -35,7 +36,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Unread,
 )
-from engram.domain.plan import ConsolidationPlan, Statement
+from engram.domain.plan import Action, ConsolidationPlan, Statement
 from engram.domain.scope import Scope
 from engram.giving_way import computed, give_way
 from engram.ports import AnyOf, MemoryRepository
@@ -66,7 +67,11 @@ class TurnConsolidator:
     async def take_up(
         self, request: ConsolidateTurnsInput, *, repeated: bool
     ) -> ConsolidateTurnsOutput:
-        """Reconcile each batch, write its plan, retire what it replaces, mark its turns.
+        """Reconcile each batch, write its plan, retire what it replaces; mark the turns of all.
+
+        Summaries follow once, when all batches are written: made anew after each, they would
+        cost more than everything else. Turns are marked after that, so that an attempt that
+        ends before is made again.
 
         Args:
             request: The batches, in order.
@@ -78,7 +83,14 @@ class TurnConsolidator:
             # The engine answers without a pause: others wait for the loop meanwhile.
             await give_way()
             done = _plus(done, await self._take_up(request, part, repeated=repeated))
-        return done
+        done = _plus(done, await self._summed_up(request, done.effect))
+        read = (turn for part in request.parts for turn in part.episode_ids)
+        # A turn that shared its conclusions with one that was forgotten is due again.
+        due_again = frozenset(done.reread)
+        marked = await self.mark(
+            request.scope, request.now, tuple(turn for turn in read if turn not in due_again)
+        )
+        return done.model_copy(update={"marked": marked})
 
     async def _take_up(
         self, request: ConsolidateTurnsInput, part: ExtractOutput, *, repeated: bool
@@ -86,22 +98,31 @@ class TurnConsolidator:
         scope, made = request.scope, ConsolidateTurnsOutput()
         if (part.statements or part.verbatim) and part.use is not None:
             maker = made_by(request.workflow_id, request.run_id, part.use)
-            plan = await self.plan(scope, request.now, part.statements, part.verbatim, maker)
+            plan = await self.plan(
+                scope, request.now, part.statements, part.verbatim, maker, summed_up=False
+            )
             made = await self._apply(scope, plan)
             if repeated:
                 effect = union(made.effect, await self._found_again(request, part.episode_ids))
                 made = made.model_copy(update={"effect": effect})
-        made = made.model_copy(update={"effect": await self._affirmed(scope, part, made.effect)})
-        # A turn that shared its conclusions with one that was forgotten is due again.
-        read = tuple(e for e in part.episode_ids if e not in made.reread)
-        return made.model_copy(
-            update={
-                "marked": await self.mark(scope, request.now, read),
-                "stored": len(made.effect.stored),
-                "corroborated": len(made.effect.confirmed),
-                "superseded": len(made.effect.retired),
-            }
-        )
+        return _counted(made, await self._affirmed(scope, part, made.effect))
+
+    async def _summed_up(
+        self, request: ConsolidateTurnsInput, effect: PlanEffect
+    ) -> ConsolidateTurnsOutput:
+        """Have the summaries of what was changed say what holds now."""
+        used = [part.use for part in request.parts if part.use is not None]
+        changed = {*effect.stored, *effect.confirmed, *effect.changed, *effect.retired}
+        if not used or not changed:
+            return ConsolidateTurnsOutput()
+        scope, maker = request.scope, made_by(request.workflow_id, request.run_id, used[-1])
+        circumstances = Circumstances(scope=scope, now=request.now, episodes={}, provenance=maker)
+        actions: list[Action] = []
+        for is_test in (False, True):
+            known = await self.known.summed_up_with(scope, changed, is_test=is_test)
+            actions += summaries(known, (), circumstances, sorted(changed))
+        made = await self._apply(scope, ConsolidationPlan(actions=tuple(actions)))
+        return _counted(made, made.effect)
 
     async def end_denials(self, scope: Scope, episode_ids: tuple[str, ...]) -> tuple[str, ...]:
         """End what these turns take back of what was denied; the ids of what is ended.
@@ -124,6 +145,8 @@ class TurnConsolidator:
         statements: tuple[Statement, ...],
         verbatim: tuple[str, ...],
         maker: Provenance,
+        *,
+        summed_up: bool = True,
     ) -> ConsolidationPlan:
         """What statements mean for what is known; writes nothing.
 
@@ -133,16 +156,19 @@ class TurnConsolidator:
             statements: What turns state.
             verbatim: Episodes with words that are kept as they are.
             maker: The run, and the model that read them.
+            summed_up: Whether summaries follow in the same plan.
         """
         sources = {source for s in statements for source in s.episode_ids} | set(verbatim)
         episodes = await episodes_by_id(self.repository, scope, sources)
         sides = frozenset(episode.is_test for episode in episodes.values())
-        known = await self.known.about(scope, statements, sides=sides)
+        known = await self.known.about(scope, statements, sides=sides, summed_up=summed_up)
         quoted = [episodes[e] for e in verbatim if e in episodes]
         known += await self.known.artifacts(scope, quoted)
         circumstances = Circumstances(scope=scope, now=now, episodes=episodes, provenance=maker)
         # Compares each with each, and looks for words to keep: not while others wait.
-        return await computed(reconcile, statements, known, circumstances, quoted)
+        return await computed(
+            reconcile, statements, known, circumstances, quoted, summed_up=summed_up
+        )
 
     async def mark(
         self,
@@ -260,6 +286,18 @@ def union(one: PlanEffect, other: PlanEffect) -> PlanEffect:
     return PlanEffect(**both)
 
 
+def _counted(made: ConsolidateTurnsOutput, effect: PlanEffect) -> ConsolidateTurnsOutput:
+    """With this effect, and what it comes to in numbers."""
+    return made.model_copy(
+        update={
+            "effect": effect,
+            "stored": len(effect.stored),
+            "corroborated": len(effect.confirmed),
+            "superseded": len(effect.retired),
+        }
+    )
+
+
 def _is_of(memory: SemanticMemory, request: ConsolidateTurnsInput) -> bool:
     """Whether this very call stored it, in whichever attempt."""
     return memory.provenance.run_id == request.run_id and memory.created_at == request.now
@@ -272,7 +310,7 @@ def _unlinkable(memories: Iterable[SemanticMemory]) -> tuple[str, ...]:
 
 
 def _plus(one: ConsolidateTurnsOutput, other: ConsolidateTurnsOutput) -> ConsolidateTurnsOutput:
-    counts = ("marked", "stored", "corroborated", "superseded", "refused_links")
+    counts = ("stored", "corroborated", "superseded", "refused_links")
     return ConsolidateTurnsOutput(
         effect=union(one.effect, other.effect),
         reread=(*one.reread, *other.reread),
