@@ -167,12 +167,10 @@ class RecallHandlers:
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """The memories that answer, as a block for a prompt."""
         # Who asks needs none of it.
-        from engram.recall.context import block_of, without_said  # noqa: PLC0415
+        from engram.recall.context import block_of  # noqa: PLC0415
 
-        # A turn that is left out takes no other's place.
-        wider = asked.model_copy(update={"limit": asked.limit + len(asked.already)})
-        hits = without_said(await self._found(scope, wider), asked.already)[: asked.limit]
-        return ContextBlock(context=block_of(self._noted(scope, hits), tokens=asked.tokens))
+        hits = self._noted(scope, await self._new(scope, asked))
+        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
 
     async def close(self) -> None:
         """Write down what was noted."""
@@ -181,6 +179,22 @@ class RecallHandlers:
     async def _found(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:
         with awaited():
             return await self._recaller.recall(scope, asked, self._clock())
+
+    async def _new(self, scope: Scope, asked: ContextRequest) -> list[RecallHit]:
+        """What answers and the prompt has not; a turn that is left out takes no other's place.
+
+        Asked for wider only where some are left out, as most of a long chat answers nothing.
+        """
+        # Who asks needs none of it.
+        from engram.recall.context import without_said  # noqa: PLC0415
+
+        limit, widest = asked.limit, asked.limit + len(asked.already)
+        while True:
+            found = await self._found(scope, asked.model_copy(update={"limit": limit}))
+            new = without_said(found, asked.already)
+            if len(new) >= asked.limit or len(found) < limit or limit >= widest:
+                return new[: asked.limit]
+            limit = min(2 * limit, widest)
 
     def _noted(self, scope: Scope, hits: list[RecallHit]) -> list[RecallHit]:
         self._accesses.note(scope, [hit.memory for hit in hits], self._clock())

@@ -32,8 +32,9 @@ from engram.operations.recall import ContextRequest, RecallHandlers
 from engram.ports import Match, Page, SearchRequest
 from engram.recall import denials as recall_denials
 from engram.recall.context import CHARACTERS_PER_TOKEN, block_of
+from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
-from engram.recall.results import Ranked
+from engram.recall.results import Ranked, RecallHit
 from engram.recall.score import lifecycle_weight
 from engram.recall.search import PreparedQuery
 from engram.recall.stages import follow, newest_first, without_repeats
@@ -621,6 +622,32 @@ async def test_what_a_prompt_has_already_makes_room_in_its_context(memories: Mem
     assert {memory.id for memory in noted} == {known.id, older.id}
     with pytest.raises(InvalidQuery, match="too many texts"):
         ContextRequest.within("tea", 400, SETTINGS, {"already": ("x",) * 257})
+
+
+@pytest.mark.parametrize(("said", "limits"), [(0, [4]), (3, [4, 8]), (10, [4, 8, 16])])
+async def test_a_prompt_that_has_much_asks_for_more_only_where_that_would_be_answered(
+    memories: Memories, said: int, limits: list[int]
+) -> None:
+    """Two hundred texts cost nothing where none is found, and some doublings where many are."""
+    chat = [episode(f"Tea number {n} is a fine tea.", 9) for n in range(said)]
+    older = [episode(f"I bought tea of kind {n} once.", 1) for n in range(12)]
+    await memories.keep(*chat, *older)
+    asked_for: list[int] = []
+
+    async def recall(scope: Scope, asked: RecallRequest, now: datetime) -> list[RecallHit]:
+        asked_for.append(asked.limit)
+        return await memories.recaller.recall(scope, asked, now)
+
+    accesses = cast("AccessLog", SimpleNamespace(note=lambda *_: None))
+    counted = cast("Recaller", SimpleNamespace(recall=recall))
+    handlers = RecallHandlers(counted, lambda: NOW, accesses, lambda *_: None)
+    already = (*(turn.content for turn in chat), *(f"something else, {n}" for n in range(200)))
+    asked = ContextRequest.within(
+        "Which tea is a fine tea?", 1000, SETTINGS, {"limit": 4, "already": already}
+    )
+    block = (await handlers.context(ADA, asked)).context
+    assert block.count("I bought tea of kind") == 4
+    assert asked_for == limits
 
 
 async def test_a_turn_that_is_too_long_for_a_line_stands_there_by_its_summary(
