@@ -127,15 +127,18 @@ class Rulebook:
         ]
         return min(starts) if starts else None
 
-    def settle(self, memory: AnyMemory, now: datetime) -> Settled:
+    def settle(self, memory: AnyMemory, now: datetime, *, erasing: bool = True) -> Settled:
         """``memory`` after everything that is due at ``now``, and noted as looked at.
 
         Its next ``review_at`` lies after ``now``, so a pass that writes it is done with it.
+        Without ``erasing`` it is kept, whatever the retention setting says.
         """
         done: list[Transition] = []
         for _ in range(_MOST_TRANSITIONS):
             row = self._due(memory, now)
             if row is None:
+                return Settled(_looked_at(memory, now), tuple(done))
+            if row.target == ERASED_STATE and not erasing:
                 return Settled(_looked_at(memory, now), tuple(done))
             done.append(self._transition(memory, row, now))
             if row.target == ERASED_STATE:

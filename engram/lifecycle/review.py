@@ -158,9 +158,7 @@ class Reviewer:
             # Somebody else may have been faster: then nothing is due any more.
             if not _is_due(memory, now, book):
                 return None
-            settled = book.settle(memory, now)
-            if settled.memory is None and memory.id in kept:
-                return None
+            settled = book.settle(memory, now, erasing=memory.id not in kept)
             if only is not None and all(step.aspect is not only for step in settled.transitions):
                 return None
             steps.note(memory, settled.transitions)
@@ -212,7 +210,7 @@ class Reviewer:
     ) -> frozenset[str]:
         """Turns that would be erased, but for what was concluded from them and is there still.
 
-        They are looked at again in each pass: a turn goes after its last conclusion.
+        They are looked at again every day: a turn goes after its last conclusion.
         """
         over = {m.id for m in memories if _ends(m, now, book)}
         found = set[str]()

@@ -40,6 +40,7 @@ from engram.lifecycle.policies import (
 )
 
 _HORIZON_DAYS: Final = 36_525.0
+_DAYS_UNTIL_LOOKED_AT_AGAIN: Final = 1.0
 _TICK: Final = timedelta(microseconds=1)
 
 
@@ -137,10 +138,17 @@ def debris(memory: AnyMemory, ground: PolicyContext) -> Window | None:
 
 
 def kept_long_enough(memory: AnyMemory, ground: PolicyContext) -> Window | None:
-    """Out of the answers for as long as the explicit retention setting says."""
+    """Out of the answers for as long as the explicit retention setting says.
+
+    A turn that a pass has kept then, for what was concluded from it, is looked at once a day.
+    """
     left = memory.expired_at or memory.archived_at
     days = ground.rules.expiry.erase_after_days
-    return None if left is None or days <= 0 else _from(later(left, days=days))
+    over = None if left is None or days <= 0 else later(left, days=days)
+    kept = memory.vitals.last_decay if memory.vitals and isinstance(memory, Episode) else None
+    if over is not None and kept is not None and kept >= over:
+        over = later(kept, days=min(days, _DAYS_UNTIL_LOOKED_AT_AGAIN))
+    return _from(over)
 
 
 def at_once(memory: AnyMemory, ground: PolicyContext) -> Window | None:

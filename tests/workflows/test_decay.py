@@ -251,7 +251,7 @@ async def test_erasing_needs_the_explicit_setting(
 async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
     temporal_client: Client, store: EdgeRepository
 ) -> None:
-    """And what is erased leaves nothing behind that leads to it; nothing comes back for it."""
+    """Looked at once a day till then; what is erased leaves nothing behind that leads to it."""
     erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
     left = {"status": MemoryStatus.ARCHIVED, "archived_at": ago(11)}
     seen: dict[str, Any] = {"first_seen": ago(30), "last_seen": ago(30)}
@@ -289,8 +289,17 @@ async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
         assert isinstance(was, DerivedMemory)
         assert (kept.links, kept.supersedes) == ((), ())
         assert (was.status, was.superseded_by) == (MemoryStatus.SUPERSEDED, likes.id)
+        assert (await lives.passes.decay(lives.scope)).reviewed == 0
         await lives.store.delete(lives.scope, likes.type, [likes.id])
-        assert (await lives.passes.decay(lives.scope)).erased == 1
+        tomorrow = WalkInput(
+            scope=lives.scope,
+            now=datetime.now(UTC) + timedelta(days=1, minutes=1),
+            rules=erasing.lifecycle_rules,
+            batch=10,
+            position=WalkPosition(),
+        )
+        done = await Reviewer(lives.store, lambda: uuid4().hex).review(tomorrow)
+        assert done.report.erased == 1
         assert set(await lives.store.get(lives.scope, [said.id])) == set()
 
 

@@ -347,6 +347,18 @@ def test_a_box_fades_as_the_turns_in_it_do() -> None:
     assert after(semantic(form=MemoryForm.BOX), day(1000)).status is MemoryStatus.ARCHIVED
 
 
+def test_a_turn_that_is_kept_is_noted_as_looked_at() -> None:
+    """Nothing happens to it, and it is not due until it is looked at again."""
+    book, turn = rulebook(ERASING, "default"), episode(status="archived", archived_at=day(2))
+    assert book.settle(turn, day(40)).memory is None
+    settled = book.settle(turn, day(40), erasing=False)
+    kept = settled.memory
+    assert kept is not None
+    assert settled.transitions == ()
+    assert kept.status is MemoryStatus.ARCHIVED
+    assert review_at(kept, ERASING) == day(41)
+
+
 def test_time_alone_never_erases() -> None:
     """By default whatever left stays for ever, and is never due again."""
     for memory in (episode(), semantic(confidence={"extraction": 0.1}), negation()):

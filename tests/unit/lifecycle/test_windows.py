@@ -164,6 +164,19 @@ def test_how_long_what_left_is_kept() -> None:
     assert start(kept, fact(archived_at=day(2))) is None
 
 
+def test_a_turn_that_was_kept_is_looked_at_again_after_a_day_at_most() -> None:
+    """From the look that kept it: one before its time counts for nothing, nor does another type."""
+    erasing, kept = rules(expiry={"erase_after_days": 3.0}), windows.kept_long_enough
+    looked: dict[str, Any] = {"archived_at": day(2), "vitals": {"last_decay": day(6)}}
+    assert start(kept, episode(**looked), erasing) == day(7)
+    assert start(kept, episode(**looked), rules(expiry={"erase_after_days": 0.5})) == day(6.5)
+    assert start(kept, episode(**{**looked, "vitals": {"last_decay": day(5)}}), erasing) == day(6)
+    assert start(kept, episode(**{**looked, "vitals": {"last_decay": day(4)}}), erasing) == day(5)
+    assert start(kept, episode(**{**looked, "vitals": {}}), erasing) == day(5)
+    assert start(kept, fact(**looked), erasing) == day(5)
+    assert start(kept, episode(vitals={"last_decay": day(6)}), erasing) is None
+
+
 def test_support_hardens_what_is_not_disputed() -> None:
     """From the beginning on; what has an end set only if the user says so."""
     twice = {"supporting_episodes": 2}
