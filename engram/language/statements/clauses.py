@@ -221,7 +221,7 @@ _GOES_ON = re.compile(
 )
 # "Me and my girlfriend live in Leith": the pair of them, and not the girlfriend alone.
 _TOGETHER = re.compile(
-    r"(?:me\s+and\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+and\s+me)\s+(?=[a-z])", re.I
+    r"(?:me\s+(?:and|&|n)\s+(?:my\s+)?[\w'-]+|my\s+[\w'-]+\s+(?:and|&|n)\s+me)\s+(?=[a-z])", re.I
 )
 _NOW = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|atm|instead|again|this\s+time|at\s+the\s+moment)\b"
@@ -340,6 +340,7 @@ _ASKED_FOR = {
     "from": "I'm from",
     "based": "I'm based in",
     "living": "I'm living in",
+    "working": "I'm working at",
 }
 _LONGEST_ASKED = 80
 _WHERE = re.compile(r"\A(?:in|at|for|from)\s+", re.I)
@@ -361,6 +362,11 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
         if found:
             yield Clause(f"{found['i']} {found['it']}{said[found.end() :]}", at)
             return
+    there = expression("statements", "there").match(said) if "where " in said else None
+    if there:
+        words = _ASKED_FOR[there["verb"].lower()]
+        yield Clause(f"{words} {there['it']}{said[there.end() :]}", at)
+        return
     before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
     if before.rstrip().endswith("?"):
         answer = _WHERE.sub("", said)

@@ -44,7 +44,9 @@ _LIKED_WORDS = 8
 _BOTH = re.compile(r"both\s+", re.I)
 _FOR_EXAMPLE = re.compile(r",?\s+(?:like|such\s+as|including|especially|particularly)\s", re.I)
 # "Stories that tackle big questions", "books about trains": others are not meant.
-_NARROWS = re.compile(r"\w\s+(?:about|that|who|which|whose)\s+(?=\w)", re.I)
+_NARROWS = re.compile(
+    r"\w\s+(?:about|(?:that|who|which)(?:'(?:s|ve|re|d|ll))?|whose)\s+(?=\w)", re.I
+)
 # "Horror, action and sci-fi movies": words that can stand before a noun.
 _ONE_KIND = re.compile(r"(?!\w{1,30}ing\b)(?:[\w'-]{1,30} )?[\w'-]{0,30}[^\W\ds]", re.I)
 # Of what was just shown: "I prefer the first one".

@@ -236,8 +236,8 @@ def _name(text: str) -> str:
             kept.append(word)
             continue
         break
-    # Alone it is no particle: somebody may be called Al.
-    while len(kept) > 1 and kept[-1].casefold() in vocabulary().place_particles:
+    # Alone it is no particle, nor with a capital: somebody may be called Al, or Linh Van.
+    while len(kept) > 1 and kept[-1] in vocabulary().place_particles:
         kept.pop()
     return " ".join(kept)
 

@@ -54,7 +54,9 @@ def said_again(old: str, text: str, end: int) -> str | None:
     counted = _COUNTED.fullmatch(value) is not None and _COUNTED.fullmatch(bare) is not None
     named = value[:1].isupper() and bare[:1].isupper() and "." not in slip.group("between")
     few = len(value.split()) <= _LONGEST_NAME
-    if kind is ValueKind.OTHER and not ((named or counted) and few):
+    # "Musicology, er, museology": one word for another that is much like it.
+    misheard = few and _alike(value, bare)
+    if kind is ValueKind.OTHER and not ((named or counted) and few) and not misheard:
         return None
     return f"{lead.group() if lead else ''}{value}"
 
@@ -80,5 +82,8 @@ def spelt_name(sentence: str) -> str | None:
 def sounds_like(one: str, other: str) -> bool:
     """Whether it can be the same name in another spelling: Klara and Clara, Jon and John."""
     here, there = one.casefold(), other.casefold()
-    alike = here != there and other[:1].isupper()
-    return alike and SequenceMatcher(None, here, there).ratio() >= _ALIKE
+    return here != there and other[:1].isupper() and _alike(here, there)
+
+
+def _alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() >= _ALIKE

