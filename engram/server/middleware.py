@@ -327,6 +327,15 @@ async def on_engram_error(_: Request, error: Exception) -> Response:
 async def on_invalid_request(_: Request, error: Exception) -> Response:
     """Answer a request that does not have the right form, without repeating what it held."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    if isinstance(error.body, bytes):
+        # FastAPI reads a body that is said to be JSON, and leaves any other as it came.
+        return problem(
+            InvalidInput(
+                "The request does not say that its body is JSON.",
+                allowed="application/json",
+                hint="Send the header Content-Type: application/json.",
+            )
+        )
     return problem(refused(error.errors(), "The request"))
 
 

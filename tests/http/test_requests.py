@@ -282,6 +282,19 @@ async def test_a_body_is_refused_where_nobody_reads_it(
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.parametrize("said", ["application/x-www-form-urlencoded", "text/plain", None])
+@pytest.mark.parametrize("path", ["recall", "consolidate"])
+async def test_a_body_of_another_type_is_told_which_header_to_send(
+    web: httpx.AsyncClient, key_maker: KeyMaker, path: str, said: str | None
+) -> None:
+    """What curl sends unless told otherwise is JSON all the same: the header is what is missing."""
+    headers = bearer(key_maker.token()) | ({"Content-Type": said} if said else {})
+    refused = await web.post(f"{USER}/{path}", content=b'{"query": "tea"}', headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+    assert refused.json()["hint"] == "Send the header Content-Type: application/json."
+    assert "tea" not in refused.text
+
+
 async def test_a_block_for_a_prompt_is_asked_for_by_address(
     web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:
