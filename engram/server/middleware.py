@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -34,6 +35,7 @@ from engram.errors import (
     KeyRefused,
     MemoryNotFound,
     NoSuchAddress,
+    OwnerUnavailable,
     ReviewNotFound,
     SessionBusy,
     TooManyRequests,
@@ -386,11 +388,39 @@ def unforeseen(error: Exception) -> Response:
     return problem(UnknownFailure(f"The request failed: {type(error).__name__}."))
 
 
+# --- a server that ends, while requests still run
+
+_LEAVING_PLACE: Final = "engram.leaving"
+# Seconds in which the next one has started, or a proxy found another.
+_BACK_AGAIN: Final = 5
+
+
+def tell_of_leaving(scope: AsgiScope, leaving: Callable[[], bool]) -> None:
+    """Note on a request how to learn whether the server that answers it is ending."""
+    scope[_LEAVING_PLACE] = leaving
+
+
+def _is_cut_short(scope: AsgiScope) -> bool:
+    leaving = scope.get(_LEAVING_PLACE)
+    return leaving is not None and bool(leaving())
+
+
+def cut_short() -> Response:
+    """The answer where the server ended before the request did."""
+    return problem(
+        OwnerUnavailable(
+            "The server ends, and the request took longer than it may then.",
+            hint=f"Ask again in {_BACK_AGAIN} s; what had begun may have been done.",
+            details={"retry_after": _BACK_AGAIN},
+        )
+    )
+
+
 # --- bounds on requests: how large one may be
 
 
 class BodyLimitMiddleware:
-    """ASGI middleware: refuses large bodies, and answers what nobody foresaw.
+    """ASGI middleware: refuses large bodies, and answers what nobody foresaw, or what is cut short.
 
     Args:
         app: The application.
@@ -428,6 +458,11 @@ class BodyLimitMiddleware:
 
         try:
             await self._app(scope, bounded, noticed)
+        except asyncio.CancelledError:
+            # Whoever cancels a request for another reason waits for no answer.
+            if started or not _is_cut_short(scope):
+                raise
+            await cut_short()(scope, receive, send)
         except Exception as error:
             if started:
                 raise

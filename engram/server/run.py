@@ -28,7 +28,7 @@ from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
 from engram.server.listening import asked_before, listening_at, public_listener, url_of
 from engram.server.mcp_tools import McpCaller, announce
-from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of
+from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of, tell_of_leaving
 from engram.server.routes import ReadinessCheck
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -262,9 +262,13 @@ async def _answering(
     at_once: int | None = None,
     http: Literal["h11", "httptools"] = "h11",
 ) -> AsyncIterator[None]:
+    async def told(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        tell_of_leaving(scope, lambda: server.should_exit)
+        await app(scope, receive, send)
+
     server = _Server(
         uvicorn.Config(
-            app,
+            told,
             lifespan="off",
             http=http,
             ws="none",

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -126,6 +126,68 @@ async def test_running_requests_are_answered_when_it_ends(
         assert (await running).status_code == 200
         with pytest.raises(httpx.ConnectError):
             await web.get(url + STATS)
+
+
+async def test_what_runs_too_long_when_it_ends_can_be_asked_again(
+    app: FastAPI,
+    settings: Settings,
+    key_maker: KeyMaker,
+    fake: FakeEngine,
+    lines: list[EventDict],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cut short is a problem that says when to ask again, and a line in the log, not a crash."""
+    monkeypatch.setattr("engram.server.run._GRACE_SECONDS", 0.05)
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    fake.delay = 60
+    async with httpx.AsyncClient() as web:
+        async with serve_publicly(app, chosen) as url:
+            running = asyncio.create_task(web.get(url + STATS, headers=bearer(key_maker.token())))
+            await fake.working.wait()
+        answer = await running
+    assert (answer.status_code, answer.json()["code"]) == (503, "owner_unavailable")
+    assert answer.json()["retryable"] is True
+    assert answer.headers["retry-after"] == "5"
+    assert answer.headers["x-request-id"] == answer.json()["request_id"]
+    assert [line["status"] for line in lines if line["event"] == "answered"] == [503]
+    assert {line["log_level"] for line in lines} == {"info"}
+    assert not any(record.exc_info for record in caplog.records)
+
+
+async def test_a_store_whose_server_ends_says_that_it_can_be_asked_again(
+    app: FastAPI,
+    settings: Settings,
+    key_maker: KeyMaker,
+    fake: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a program waits for when the server ends fails with an error that is retryable."""
+    monkeypatch.setattr("engram.server.run._GRACE_SECONDS", 0.05)
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    async with AsyncExitStack() as staying:
+        async with serve_publicly(app, chosen) as url:
+            connecting = engram.connect(url, user_id="ada", api_key=key_maker.token())
+            memory = await staying.enter_async_context(connecting)
+            fake.delay = 60
+            fake.working.clear()
+            waiting = asyncio.create_task(memory.stats())
+            await fake.working.wait()
+        with pytest.raises(OwnerUnavailable, match="The server ends") as caught:
+            await waiting
+    assert caught.value.retryable
+
+
+async def test_who_stops_waiting_cancels_what_was_asked(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
+) -> None:
+    """Nobody is answered then: the server goes on, and cancelling does what it does anywhere."""
+    fake.delay = 60
+    asking = asyncio.create_task(web.get(STATS, headers=bearer(key_maker.token())))
+    await fake.working.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
 
 
 async def test_a_store_over_the_network(url: str, key_maker: KeyMaker, fake: FakeEngine) -> None:
