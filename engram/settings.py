@@ -185,7 +185,8 @@ class Settings(BaseSettings):
     http_max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, le=32 * 1024 * 1024)
     """Largest body of a request with an API key; a larger one is refused before it is read."""
     http_connections: int = Field(default=1000, ge=1, le=1_000_000)
-    """Connections, and requests, at the same time in each process; more are answered 503."""
+    """Connections with a request that is being answered, at the same time in each process; further
+    requests are answered 503."""
     keys_file: Path | None = None
     """File of API keys; *unset*: `keys.json` in the data folder."""
     url: str | None = None

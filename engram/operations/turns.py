@@ -193,7 +193,7 @@ CONSOLIDATE: Final = Operation(
     ConsolidationReport,
     "Answers when it is done.",
     access=Access.ADMIN,
-    http=Http(path="consolidate{?test_only,dry_run}", summary="Consolidate now", tag="memory"),
+    http=Http(summary="Consolidate now", tag="memory"),
 )
 
 

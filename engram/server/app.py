@@ -18,6 +18,7 @@ from engram.server.middleware import (
     HEADER,
     MEDIA_TYPE,
     Admission,
+    AtOnceMiddleware,
     AuthMiddleware,
     BodyLimitMiddleware,
     OwnerOnly,
@@ -257,6 +258,8 @@ def create_app(
     public = not isinstance(admission, OwnerOnly)
     add_document(app, locked=public)
     # The last one is the outermost.
+    if public:
+        app.add_middleware(AtOnceMiddleware, most=app.state.settings.http_connections)
     app.add_middleware(AuthMiddleware, admission=admission)
     app.add_middleware(BodyLimitMiddleware, max_bytes=max_body_bytes)
     app.add_middleware(RequestLogMiddleware, new_id=new_id, quietly=not public)

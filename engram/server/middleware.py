@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -34,6 +35,7 @@ from engram.errors import (
     KeyRefused,
     MemoryNotFound,
     NoSuchAddress,
+    OwnerUnavailable,
     ReviewNotFound,
     SessionBusy,
     TooManyRequests,
@@ -279,8 +281,10 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
     (SessionBusy, 429),
     (TooManyRequests, 429),
 )
+_BAD_REQUEST = 400
 _NO_SUCH_PLACE = 404
 _METHOD_NOT_ALLOWED = 405
+_UNAVAILABLE = 503
 
 
 def status_of(error: EngramError) -> int:
@@ -288,7 +292,7 @@ def status_of(error: EngramError) -> int:
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return status
-    return 503 if error.retryable else 500
+    return _UNAVAILABLE if error.retryable else 500
 
 
 def problem(error: EngramError, status: int | None = None) -> Response:
@@ -327,6 +331,15 @@ async def on_engram_error(_: Request, error: Exception) -> Response:
 async def on_invalid_request(_: Request, error: Exception) -> Response:
     """Answer a request that does not have the right form, without repeating what it held."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    if isinstance(error.body, bytes):
+        # FastAPI reads a body that is said to be JSON, and leaves any other as it came.
+        return problem(
+            InvalidInput(
+                "The request does not say that its body is JSON.",
+                allowed="application/json",
+                hint="Send the header Content-Type: application/json.",
+            )
+        )
     return problem(refused(error.errors(), "The request"))
 
 
@@ -377,20 +390,50 @@ def unforeseen(error: Exception) -> Response:
     return problem(UnknownFailure(f"The request failed: {type(error).__name__}."))
 
 
-# --- bounds on requests: how large one may be
+# --- a server that ends, while requests still run
+
+_LEAVING_PLACE: Final = "engram.leaving"
+# Seconds in which the next one has started, or a proxy found another.
+_BACK_AGAIN: Final = 5
+
+
+def tell_of_leaving(scope: AsgiScope, leaving: Callable[[], bool]) -> None:
+    """Note on a request how to learn whether the server that answers it is ending."""
+    scope[_LEAVING_PLACE] = leaving
+
+
+def _is_cut_short(scope: AsgiScope) -> bool:
+    leaving = scope.get(_LEAVING_PLACE)
+    return leaving is not None and bool(leaving())
+
+
+def cut_short() -> Response:
+    """The answer where the server ended before the request did."""
+    return problem(
+        OwnerUnavailable(
+            "The server ends, and the request took longer than it may then.",
+            hint=f"Ask again in {_BACK_AGAIN} s; what had begun may have been done.",
+            details={"retry_after": _BACK_AGAIN},
+        )
+    )
+
+
+# --- bounds on requests: how large one may be, how long in coming, and how many there may be
 
 
 class BodyLimitMiddleware:
-    """ASGI middleware: refuses large bodies, and answers what nobody foresaw.
+    """ASGI middleware: refuses large bodies, and answers what nobody foresaw, or what is cut short.
 
     Args:
         app: The application.
         max_bytes: Largest body accepted.
+        patience: Seconds in which the next part of a body has to come.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, patience: float = 30.0) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._patience = patience
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -401,16 +444,8 @@ class BodyLimitMiddleware:
         if not announced.isdigit() or int(announced) > self._max_bytes:
             await TooLarge(self._max_bytes).problem()(scope, receive, send)
             return
-        read = 0
+        bounded = _BoundedBody(receive, self._max_bytes, self._patience)
         started = False
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self._max_bytes:
-                raise TooLarge(self._max_bytes)
-            return message
 
         async def noticed(message: Message) -> None:
             nonlocal started
@@ -419,10 +454,86 @@ class BodyLimitMiddleware:
 
         try:
             await self._app(scope, bounded, noticed)
+        except asyncio.CancelledError:
+            # Whoever cancels a request for another reason waits for no answer.
+            if started or not _is_cut_short(scope):
+                raise
+            await cut_short()(scope, receive, send)
         except Exception as error:
             if started:
                 raise
             await unforeseen(error)(scope, receive, send)
+
+
+class _BoundedBody:
+    """Receives one request, whose body has bounds.
+
+    Args:
+        receive: Where it comes from.
+        max_bytes: Largest body accepted.
+        patience: Seconds in which the next part has to come.
+    """
+
+    def __init__(self, receive: Receive, max_bytes: int, patience: float) -> None:
+        self._receive = receive
+        self._max_bytes = max_bytes
+        self._patience = patience
+        self._read = 0
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        try:
+            # What comes behind the body is only that the client is gone, whenever that is.
+            async with asyncio.timeout(None if self._whole else self._patience):
+                message = await self._receive()
+        except TimeoutError:
+            # Who is gone without a word would keep a place for ever.
+            raise HTTPException(_BAD_REQUEST) from None
+        self._whole = not message.get("more_body", False)
+        self._read += len(message.get("body", b""))
+        if self._read > self._max_bytes:
+            raise TooLarge(self._max_bytes)
+        return message
+
+
+class AtOnceMiddleware:
+    """ASGI middleware: bounds how many requests are answered at the same time.
+
+    It stands behind authentication, and what is open to everybody is not counted: whoever has
+    no key takes nobody's place.
+
+    Args:
+        app: The application.
+        most: So many requests.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+        self._running = 0
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve one request, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        if self._running >= self._most:
+            # Not 429, which blames who asks: a proxy can send the request to another process.
+            await problem(self._full(), _UNAVAILABLE)(scope, receive, send)
+            return
+        self._running += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._running -= 1
+
+    def _full(self) -> TooManyRequests:
+        return TooManyRequests(
+            "The server answers as many requests as it may.",
+            allowed=f"{self._most} at the same time, in each process",
+            hint="Ask again in 1 s; ENGRAM_HTTP_CONNECTIONS is the bound.",
+            details={"retry_after": 1, "limit": self._most},
+        )
 
 
 # --- who gets in: by key over TCP, by the file's permissions over the Unix socket

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import cache
+from http import HTTPStatus
 from importlib.metadata import version
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -15,6 +16,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, create_model
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
@@ -23,6 +26,7 @@ from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
     AccessDenied,
     EngramError,
+    InvalidInput,
     InvalidQuery,
     InvalidScope,
     NoSuchAddress,
@@ -140,6 +144,10 @@ PLACES: Final[dict[str, Any]] = {
 }
 
 
+# Some clients send an object along with every POST.
+_SAYS_NOTHING: Final = frozenset({b"", b"{}"})
+
+
 # --- the addresses under ``/v1``: one for each operation, typed by its description
 
 
@@ -193,6 +201,8 @@ def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
                 "A parameter in the address means nothing here.",
                 allowed=", ".join(operation.queried) or "none",
             )
+        if not operation.has_body:
+            await _refuse_body(request, operation)
         state = request.app.state
         provider: EngineProvider = state.engine_provider
         measures = Intake(state.settings, state.clock, state.new_id, namespace)
@@ -209,6 +219,24 @@ def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
     # FastAPI reads what a route takes from here; it differs by operation.
     route.__signature__ = Signature([*signature, *_queried(operation)])  # type: ignore[attr-defined]  # inspect documents it
     return route
+
+
+async def _refuse_body(request: Request, operation: Operation[Any, Any]) -> None:
+    """Nobody reads a body here: what it asks for would be left out, and look as if it was done.
+
+    Raises:
+        InvalidInput: there is one, and it says something.
+    """
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from None
+    if body.strip() not in _SAYS_NOTHING:
+        parameters = ", ".join(operation.queried)
+        raise InvalidInput(
+            "This address takes no body.",
+            allowed=f"parameters in the address: {parameters}" if parameters else "no body",
+        )
 
 
 def _body_parameter(body: type[BaseModel]) -> Parameter:

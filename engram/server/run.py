@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Literal
 
+import h11
 import structlog
 import uvicorn
 from fastapi import FastAPI
@@ -17,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
@@ -28,7 +30,7 @@ from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
 from engram.server.listening import asked_before, listening_at, public_listener, url_of
 from engram.server.mcp_tools import McpCaller, announce
-from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of
+from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of, tell_of_leaving
 from engram.server.routes import ReadinessCheck
 from engram.settings import Settings
 from engram.system import new_id, system_clock
@@ -119,6 +121,48 @@ _POLL_SECONDS = 0.005
 _GRACE_SECONDS = 5
 _WAITING = 128
 _KEEP_ALIVE_SECONDS = 75
+_HEAD_SECONDS = 10
+
+
+class _TimedHeads(H11Protocol):
+    """Ends a connection on which no whole head of a request comes in time.
+
+    uvicorn bounds only the time between an answer and the next request. Whoever connects and
+    says nothing, or a letter now and then, would keep an open file of the process for ever.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """See the base class."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        """See the base class."""
+        super().data_received(data)
+        is_asked = self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY)
+        # The rest of a body that was refused may be long, and whoever sends it then reads why.
+        if is_asked or self.conn.their_state is h11.SEND_BODY:
+            self._expect_nothing()
+        if not is_asked:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See the base class."""
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        """From the first letter on: a further one does not put it off."""
+        if self._deadline is None:
+            end = self.timeout_keep_alive_handler
+            self._deadline = self.loop.call_later(_HEAD_SECONDS, end)
+
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):
@@ -236,7 +280,7 @@ async def serve_publicly(
     with ExitStack() as stack:
         if listener is None:
             listener = stack.enter_context(public_listener(settings))
-        async with _answering(app, listener, at_once=settings.http_connections):
+        async with _answering(app, listener):
             yield url_of(settings)
 
 
@@ -259,12 +303,15 @@ async def public_door(
 async def _answering(
     app: ASGIApp,
     *listeners: socket.socket,
-    at_once: int | None = None,
-    http: Literal["h11", "httptools"] = "h11",
+    http: Literal["httptools"] | type[asyncio.Protocol] = _TimedHeads,
 ) -> AsyncIterator[None]:
+    async def told(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        tell_of_leaving(scope, lambda: server.should_exit)
+        await app(scope, receive, send)
+
     server = _Server(
         uvicorn.Config(
-            app,
+            told,
             lifespan="off",
             http=http,
             ws="none",
@@ -274,7 +321,6 @@ async def _answering(
             # Nothing depends on who a proxy says it asks for.
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            limit_concurrency=at_once,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
     )

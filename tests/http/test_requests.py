@@ -241,6 +241,60 @@ async def test_another_method_is_named_and_an_empty_body_will_do(
     assert (right.status_code, right.json()["dry_run"]) == (200, False)
 
 
+async def test_a_consolidation_is_tried_by_its_body(
+    web: httpx.AsyncClient, key_maker: KeyMaker
+) -> None:
+    """Said where every pass is told it; the same in the address is refused, not passed over."""
+    headers = bearer(key_maker.token())
+    url = f"{USER}/consolidate"
+    tried = await web.post(url, json={"dry_run": True}, headers=headers)
+    assert (tried.status_code, tried.json()["dry_run"]) == (200, True)
+    for refused in (
+        await web.post(f"{url}?dry_run=true", headers=headers),
+        await web.post(url, json={"dry_rum": True}, headers=headers),
+    ):
+        assert refused.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "sessions/s1/end", "no body"),
+        ("GET", "stats", "no body"),
+        (
+            "GET",
+            "sessions/s1/working-memory",
+            "parameters in the address: include_test",
+        ),
+    ],
+)
+async def test_a_body_is_refused_where_nobody_reads_it(
+    web: httpx.AsyncClient, key_maker: KeyMaker, method: str, path: str, allowed: str
+) -> None:
+    """What stands in it would be passed over in silence; an empty one says nothing."""
+    headers, url = bearer(key_maker.token()), f"{USER}/{path}"
+    for body in (b'{"dry_run": true}', b"dry_run=true", b"[]"):
+        refused = await web.request(method, url, content=body, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+        assert refused.json()["allowed"] == allowed
+    for body in (b"", b"{}\n"):
+        answer = await web.request(method, url, content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("said", ["application/x-www-form-urlencoded", "text/plain", None])
+@pytest.mark.parametrize("path", ["recall", "consolidate"])
+async def test_a_body_of_another_type_is_told_which_header_to_send(
+    web: httpx.AsyncClient, key_maker: KeyMaker, path: str, said: str | None
+) -> None:
+    """What curl sends unless told otherwise is JSON all the same: the header is what is missing."""
+    headers = bearer(key_maker.token()) | ({"Content-Type": said} if said else {})
+    refused = await web.post(f"{USER}/{path}", content=b'{"query": "tea"}', headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+    assert refused.json()["hint"] == "Send the header Content-Type: application/json."
+    assert "tea" not in refused.text
+
+
 async def test_a_block_for_a_prompt_is_asked_for_by_address(
     web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
 ) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -36,6 +38,7 @@ from engram.errors import (
     UnknownFailure,
 )
 from engram.server.listening import is_loopback, public_listener
+from engram.server.middleware import BodyLimitMiddleware
 from engram.server.run import public_app, serve_publicly
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
@@ -126,6 +129,193 @@ async def test_running_requests_are_answered_when_it_ends(
         assert (await running).status_code == 200
         with pytest.raises(httpx.ConnectError):
             await web.get(url + STATS)
+
+
+async def test_what_runs_too_long_when_it_ends_can_be_asked_again(
+    app: FastAPI,
+    settings: Settings,
+    key_maker: KeyMaker,
+    fake: FakeEngine,
+    lines: list[EventDict],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cut short is a problem that says when to ask again, and a line in the log, not a crash."""
+    monkeypatch.setattr("engram.server.run._GRACE_SECONDS", 0.05)
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    fake.delay = 60
+    async with httpx.AsyncClient() as web:
+        async with serve_publicly(app, chosen) as url:
+            running = asyncio.create_task(web.get(url + STATS, headers=bearer(key_maker.token())))
+            await fake.working.wait()
+        answer = await running
+    assert (answer.status_code, answer.json()["code"]) == (503, "owner_unavailable")
+    assert answer.json()["retryable"] is True
+    assert answer.headers["retry-after"] == "5"
+    assert answer.headers["x-request-id"] == answer.json()["request_id"]
+    assert [line["status"] for line in lines if line["event"] == "answered"] == [503]
+    assert {line["log_level"] for line in lines} == {"info"}
+    assert not any(record.exc_info for record in caplog.records)
+
+
+async def test_a_store_whose_server_ends_says_that_it_can_be_asked_again(
+    app: FastAPI,
+    settings: Settings,
+    key_maker: KeyMaker,
+    fake: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a program waits for when the server ends fails with an error that is retryable."""
+    monkeypatch.setattr("engram.server.run._GRACE_SECONDS", 0.05)
+    chosen = settings.model_copy(update={"http_port": free_port()})
+    async with AsyncExitStack() as staying:
+        async with serve_publicly(app, chosen) as url:
+            connecting = engram.connect(url, user_id="ada", api_key=key_maker.token())
+            memory = await staying.enter_async_context(connecting)
+            fake.delay = 60
+            fake.working.clear()
+            waiting = asyncio.create_task(memory.stats())
+            await fake.working.wait()
+        with pytest.raises(OwnerUnavailable, match="The server ends") as caught:
+            await waiting
+    assert caught.value.retryable
+
+
+async def test_who_stops_waiting_cancels_what_was_asked(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
+) -> None:
+    """Nobody is answered then: the server goes on, and cancelling does what it does anywhere."""
+    fake.delay = 60
+    asking = asyncio.create_task(web.get(STATS, headers=bearer(key_maker.token())))
+    await fake.working.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection, by hand."""
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def answered(reader: asyncio.StreamReader) -> bytes:
+    """The head of an answer, when all of it has come."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    (length,) = re.findall(rb"content-length: (\d+)", head)
+    await reader.readexactly(int(length))
+    return head
+
+
+@pytest.mark.parametrize(
+    ("asked", "then"),
+    [
+        (b"", b""),
+        (b"", b"GET /v1/health HTTP/1.1\r\nHo"),
+        (b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /v1/health HTTP/1.1\r\n"),
+        (b"POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n", b"half"),
+    ],
+    ids=["nothing", "half a head", "half a second head", "half a body that was refused"],
+)
+async def test_a_connection_without_a_whole_request_ends(
+    url: str, monkeypatch: pytest.MonkeyPatch, asked: bytes, then: bytes
+) -> None:
+    """Whoever says nothing, or no more than a part, does not keep a connection."""
+    monkeypatch.setattr("engram.server.run._HEAD_SECONDS", 0.05)
+    async with connected(url) as (reader, writer), asyncio.timeout(10):
+        if asked:
+            writer.write(asked)
+            await answered(reader)
+        writer.write(then)
+        assert await reader.read() == b""
+
+
+async def test_a_letter_now_and_then_keeps_no_connection(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time for a head counts from its first letter, not from the last one."""
+    monkeypatch.setattr("engram.server.run._HEAD_SECONDS", 0.2)
+    async with connected(url) as (reader, writer), asyncio.timeout(10):
+        writer.write(b"GET /")
+        ended = asyncio.create_task(reader.read())
+        while not ended.done():
+            writer.write(b"x")
+            await asyncio.wait({ended}, timeout=0.02)
+        # A letter that was on its way when it ended is answered with a reset.
+        with suppress(ConnectionResetError):
+            assert await ended == b""
+
+
+async def test_who_has_asked_keeps_the_connection(
+    url: str, key_maker: KeyMaker, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a long answer nor a pause before the next request ends it."""
+    monkeypatch.setattr("engram.server.run._HEAD_SECONDS", 0.05)
+    request = f"GET {STATS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {{}}\r\n\r\n"
+    asked = request.format(key_maker.token()).encode()
+    fake.delay = 0.3
+    async with connected(url) as (reader, writer), asyncio.timeout(10):
+        for _ in range(2):
+            writer.write(asked)
+            assert b" 200 " in await answered(reader)
+            # Longer than a head may take: another one, who says nothing, is away meanwhile.
+            async with connected(url) as (other, _):
+                assert await other.read() == b""
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
+) -> None:
+    """Who went away in the middle of a body takes a place no longer."""
+    token = key_maker.token()
+    app = BodyLimitMiddleware(public_app(fake, settings, key_maker.clock), 99, patience=0.05)
+
+    async def half() -> AsyncIterator[bytes]:
+        yield b'{"query": '
+        await asyncio.Event().wait()
+
+    transport = httpx.ASGITransport(app)
+    async with (
+        asyncio.timeout(10),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost") as web,
+    ):
+        headers = bearer(token) | {"Content-Type": "application/json"}
+        recall = STATS.replace("stats", "recall")
+        answer = await web.post(recall, content=half(), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+
+
+async def test_only_who_was_let_in_takes_a_place(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
+) -> None:
+    """One request too many is a problem that says when to ask; idle connections are none."""
+    chosen = settings.model_copy(update={"http_port": free_port(), "http_connections": 1})
+    headers = bearer(key_maker.token())
+    async with (
+        serve_publicly(public_app(fake, chosen, key_maker.clock), chosen) as url,
+        connected(url),
+        connected(url),
+        httpx.AsyncClient(base_url=url) as web,
+    ):
+        assert (await web.get(STATS, headers=headers)).status_code == 200
+        fake.delay = 0.5
+        fake.working.clear()
+        running = asyncio.create_task(web.get(STATS, headers=headers))
+        await fake.working.wait()
+        refused = await web.get(STATS, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (503, "too_many_requests")
+        assert refused.json()["retryable"] is True
+        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["x-request-id"] == refused.json()["request_id"]
+        assert (await web.get("/v1/health")).status_code == 200
+        assert (await web.get(STATS)).status_code == 401
+        assert (await running).status_code == 200
+        assert (await web.get(STATS, headers=headers)).status_code == 200
 
 
 async def test_a_store_over_the_network(url: str, key_maker: KeyMaker, fake: FakeEngine) -> None:

@@ -10,7 +10,13 @@ from engram.operations.catalogue import OPERATIONS
 from engram.operations.memories import LIST_MEMORIES
 from engram.operations.refusals import typed_refusals
 from engram.operations.registry import AboutMemory, Http, Operation, Question
-from engram.operations.turns import CONSOLIDATE, ENCODE, END_SESSION, AboutSession
+from engram.operations.turns import (
+    CONSOLIDATE,
+    ENCODE,
+    END_SESSION,
+    WORKING_MEMORY,
+    AboutSession,
+)
 
 
 def declared(http: Http) -> Operation[AboutMemory, int]:
@@ -21,7 +27,8 @@ def declared(http: Http) -> Operation[AboutMemory, int]:
 def test_fields_stand_where_the_template_says() -> None:
     """Path, query and body together hold each field of each request once."""
     assert (ENCODE.placed, ENCODE.sent[0]) == (("session_id",), "turns")
-    assert (CONSOLIDATE.queried, CONSOLIDATE.has_body) == (("test_only", "dry_run"), False)
+    assert (CONSOLIDATE.path, CONSOLIDATE.sent) == ("consolidate", ("test_only", "dry_run"))
+    assert (WORKING_MEMORY.queried, WORKING_MEMORY.has_body) == (("include_test",), False)
     assert (END_SESSION.path, END_SESSION.has_body) == ("sessions/{session_id}/end", False)
     assert LIST_MEMORIES.path == "memories"
     for operation in OPERATIONS:
