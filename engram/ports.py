@@ -630,13 +630,14 @@ class MemoryRepository(Protocol):
         ...
 
     async def info(self) -> StoreInfo:
-        """Describe the store.
+        """Describe the store, and so find out whether what it holds can be read.
 
         Returns:
             Engine, schema version and embedder identity.
 
         Raises:
             StorageUnavailable: the store cannot be reached; asking again is safe.
+            StorageError: it refuses access, or a part of it is gone.
         """
         ...
 

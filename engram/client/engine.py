@@ -37,8 +37,12 @@ class MemoryEngine(Protocol):
         """Where the Temporal UI shows a run, when there is a UI."""
         ...
 
-    async def check(self) -> None:
-        """Ask what is behind whether it answers; raises what is wrong with it."""
+    async def check(self, *, store_only: bool = False) -> None:
+        """Ask what is behind whether it answers; raises what is wrong with it.
+
+        Args:
+            store_only: Ask the store alone, which is what reading memories needs.
+        """
         ...
 
     async def close(self) -> None:

@@ -372,9 +372,9 @@ class AttachedEngine:
         filled = str(template).replace("WORKFLOW-ID", quote(workflow_id, safe=""))
         return filled.replace("RUN-ID", quote(run_id or "", safe=""))
 
-    async def check(self) -> None:
+    async def check(self, *, store_only: bool = False) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.check`."""
-        await self._wire.ask("GET", "/v1/ready", _HEALTH)
+        await self._wire.ask("GET", "/v1/ready" + "?only=store" * store_only, _HEALTH)
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -113,11 +113,12 @@ class DirectEngine:
         """See :meth:`engram.client.engine.MemoryEngine.run_url`."""
         return self._links(workflow_id, run_id)
 
-    async def check(self) -> None:
+    async def check(self, *, store_only: bool = False) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.check`."""
         self._check_open()
         await self._repository.info()
-        await self._gateway.check()
+        if not store_only:
+            await self._gateway.check()
 
     async def close(self) -> None:
         """Refuse what is new, and wait a few seconds for what was submitted."""

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -303,7 +304,7 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """What answers."""
+    """What answers; what was not asked is left out."""
 
     temporal: Literal["answers"] = "answers"
     store: Literal["answers"] = "answers"
@@ -321,8 +322,17 @@ async def health(request: Request, engine: Engine) -> Health:
     )
 
 
+@dataclass
+class _Asked:
+    """What came of asking last, and when that was."""
+
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    at: float | None = None
+    missing: EngramError | None = None
+
+
 class ReadinessCheck:
-    """Asks Temporal and the store, once for all who ask within a second.
+    """Asks the store and Temporal, once for all who ask the same within a second.
 
     Args:
         holds: Seconds for which an answer holds: everybody may ask, and asking costs.
@@ -332,27 +342,39 @@ class ReadinessCheck:
     def __init__(self, *, holds: float = 1.0, patience: float = 3.0) -> None:
         self._holds = holds
         self._patience = patience
-        self._asking = asyncio.Lock()
-        self._asked_at: float | None = None
-        self._missing: EngramError | None = None
+        self._both, self._store = _Asked(), _Asked()
 
-    async def ready(self, engine: Engine) -> Readiness:
+    async def ready(
+        self,
+        engine: Engine,
+        only: Annotated[
+            Literal["store"] | None,
+            Query(description="Ask the store alone: memories are read without Temporal."),
+        ] = None,
+    ) -> Readiness:
         """Whether Temporal and the store answer; 503 if one of them does not."""
-        async with self._asking:
-            if self._asked_at is None or time.monotonic() - self._asked_at >= self._holds:
-                self._missing = await _missing(engine, self._patience)
-                self._asked_at = time.monotonic()
-        if self._missing is not None:
-            raise self._missing
-        return Readiness()
+        last = self._both if only is None else self._store
+        async with last.asking:
+            if last.at is None or time.monotonic() - last.at >= self._holds:
+                last.missing = await _missing(engine, self._patience, store_only=only is not None)
+                last.at = time.monotonic()
+        if last.missing is not None:
+            raise last.missing
+        if only is not None:
+            return Readiness(store="answers")
+        return Readiness(temporal="answers", store="answers")
 
 
-async def _missing(engine: Engine, patience: float) -> EngramError | None:
+async def _missing(engine: Engine, patience: float, *, store_only: bool) -> EngramError | None:
     try:
         async with asyncio.timeout(patience):
-            await engine.check()
+            await engine.check(store_only=store_only)
     except TimeoutError:
-        return StorageUnavailable("What is behind this server does not answer in time.")
+        if store_only:
+            return StorageUnavailable("The store does not answer in time.")
+        # Which of both is silent: the store is asked once more, alone.
+        silent_store = await _missing(engine, patience, store_only=True)
+        return silent_store or TemporalUnavailable("Temporal does not answer in time.")
     # Not their own words: they may hold addresses, and everybody may ask.
     except (TemporalUnavailable, TemporalNotSetUp):
         return TemporalUnavailable("Temporal does not answer.")
@@ -375,6 +397,8 @@ def add_health(app: FastAPI, readiness: ReadinessCheck) -> None:
             summary=summary,
             tags=["service"],
             openapi_extra=takes(None),
+            # What was not asked is left out; what health does not tell everybody is null.
+            response_model_exclude_unset=path == "/v1/ready",
         )
         # Some monitors want the status alone.
         app.add_api_route(

@@ -487,6 +487,9 @@ class ServerRepository(EngineRepository[models.Filter]):
         self._check_open()
         with server_errors("asking for its version"):
             version = await self._client.info()
+        # A server tells that to everybody, with any key or none; not what it holds.
+        with server_errors("looking at the collections"):
+            await asyncio.gather(*map(self._client.get_collection, self._names.values()))
         return StoreInfo(
             engine=self._engine,
             schema_version=SCHEMA_VERSION,

@@ -51,7 +51,9 @@ _SCHEDULED: Final = re.compile(r"-\d{4}-\d\d-\d\dT[0-9:.]+Z\Z")
 
 # --- payloads that are refused, and the converter that says so where somebody reads them
 
+_ENCODING: Final = b"binary/encrypted"
 _REFUSED_ENCODING: Final = b"engram/refused"
+_SAME_KEYS: Final = "Client and workers need the same ENGRAM_ENCRYPTION_KEYS."
 
 
 def refused_payload() -> Payload:
@@ -91,10 +93,29 @@ class _RefusedConverter(EncodingPayloadConverter):
         error = PayloadRefused(
             "What was sent is not encrypted with a key of Engram.",
             allowed="what a client with the same encryption keys sends",
-            hint="Client and workers need the same ENGRAM_ENCRYPTION_KEYS.",
+            hint=_SAME_KEYS,
         )
         raise ApplicationError(
             str(error), error.as_dict(), type=error.code, non_retryable=not error.retryable
+        )
+
+
+class _WithoutKeys(_RefusedConverter):
+    """Raises the typed error for what is encrypted, in a process that has no keys at all.
+
+    Not as a failure of Temporal's, which would end a run: the task is tried again, and a worker
+    that has the keys goes on with it.
+    """
+
+    @property
+    def encoding(self) -> str:
+        """See the base class."""
+        return _ENCODING.decode()
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        """See the base class."""
+        raise PayloadRefused(
+            "What came is encrypted, and this process has no encryption keys.", hint=_SAME_KEYS
         )
 
 
@@ -125,13 +146,13 @@ def _without_input(error: ValidationError) -> ValidationError:
 
 @cache
 def _converters() -> Mapping[bytes, EncodingPayloadConverter]:
-    own = (_QuietJsonConverter(), _RefusedConverter())
+    own = (_QuietJsonConverter(), _RefusedConverter(), _WithoutKeys())
     given = PydanticPayloadConverter().converters
     return {**given, **{one.encoding.encode(): one for one in own}}
 
 
 class EngramPayloadConverter(PydanticPayloadConverter):
-    """Pydantic's, whose errors quote nothing, and the typed error for what was refused."""
+    """Pydantic's, whose errors quote nothing, and the typed error for what cannot be read."""
 
     def __init__(self) -> None:
         # Not the base class's: Temporal makes one for almost every payload, and each would
@@ -158,7 +179,6 @@ class _DoorPayloadConverter(EngramPayloadConverter):
 
 # --- the codec
 
-_ENCODING: Final = b"binary/encrypted"
 _KEY_FIELD: Final = "engram-key"
 _WORKFLOW_FIELD: Final = "engram-workflow"
 # Seconds for which it is not asked again about a workflow whose run began later.

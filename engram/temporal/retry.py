@@ -15,14 +15,19 @@ from typing import Any, TypeVar
 import stamina
 import structlog
 from pydantic import BaseModel
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
 from temporalio.api.enums.v1 import (
     PendingActivityState,
     PendingWorkflowTaskState,
     TaskQueueType,
 )
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -34,7 +39,7 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.common import TypedSearchAttributes, WorkflowIDConflictPolicy
-from temporalio.converter import WorkflowSerializationContext
+from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -49,6 +54,7 @@ from engram.contracts import names
 from engram.contracts.attributes import precedence
 from engram.errors import (
     EngramError,
+    PayloadRefused,
     RunEnded,
     StorageUnavailable,
     TemporalNotSetUp,
@@ -64,6 +70,8 @@ from engram.errors import (
 _RUN_ENDED = {"AcceptedUpdateCompletedWorkflow", "WorkflowUpdateAborted"}
 # What it answers to a query that waited for a run's first task when the run was ended.
 _ENDED_FIRST = "closed before workflowtaskstarted"
+# What it answers of a run that ended meanwhile, or whose task has failed several times.
+_LEFT = {RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION}
 _TRY_AGAIN = {
     RPCStatusCode.ABORTED,
     RPCStatusCode.CANCELLED,
@@ -85,8 +93,9 @@ def typed(error: BaseException) -> EngramError:
         return _from_rpc(error)
     if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
         return TemporalUnavailable("Temporal did not answer in time.")
-    if isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError):
-        return _from_failure(error.cause)
+    if isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError | ApplicationError):
+        # The last is raised by whoever reads an answer that other keys have encrypted.
+        return _from_failure(error if isinstance(error, ApplicationError) else error.cause)
     if isinstance(error, WorkflowQueryFailedError):
         # Engram's queries only read. Where one fails, its worker had let go of the run.
         return RunEnded(
@@ -225,23 +234,25 @@ def _unacknowledged() -> TemporalUnavailable:
     return TemporalUnavailable(
         "No acknowledgement came in time.",
         hint=(
-            "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX and ENGRAM_STORE_QUEUE, "
-            "and is Temporal reachable? The same call can be made again: turns with the same "
-            "message ids are kept once."
+            "Is a worker running, with the same ENGRAM_COLLECTION_PREFIX, ENGRAM_STORE_QUEUE and "
+            "ENGRAM_ENCRYPTION_KEYS, and is Temporal reachable? The same call can be made again: "
+            "turns with the same message ids are kept once."
         ),
     )
 
 
 _DESCRIBED_SECONDS = 5.0
+# How far back it is looked for the last task of a run.
+_LAST_EVENTS = 10
 
 
 @dataclass(frozen=True)
 class HeldUp:
-    """Why an answer does not come: an activity that fails again and again, or no worker.
+    """Why an answer does not come: an activity that fails again and again, other keys, no worker.
 
     Attributes:
-        why: How the activity failed last; or that nobody acknowledges.
-        activity_id: Of the activity; empty where there is no worker.
+        why: How the activity failed last; that keys differ; or that nobody acknowledges.
+        activity_id: Of the activity; empty where it is none.
         attempt: The number of the attempt that is made or waited for.
         runs: Whether it is being made.
         polled_at: Where there is no worker, when one last asked for work; None if long ago.
@@ -265,7 +276,11 @@ async def what_holds_up(client: Client, workflow_id: str) -> HeldUp | None:
     try:
         async with asyncio.timeout(_DESCRIBED_SECONDS):
             described = await client.get_workflow_handle(workflow_id).describe()
-            return await _failing_activity(client, described) or await _no_worker(client, described)
+            if failing := await _failing_activity(client, described):
+                return failing
+            if refused := await _other_keys(client, workflow_id):
+                return HeldUp(refused)
+            return await _no_worker(client, described)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
@@ -274,14 +289,55 @@ async def what_holds_up(client: Client, workflow_id: str) -> HeldUp | None:
 async def _failing_activity(
     client: Client, described: WorkflowExecutionDescription
 ) -> HeldUp | None:
-    context = WorkflowSerializationContext(client.namespace, described.id)
-    converter = client.data_converter.with_context(context)
+    converter = _converter(client, described.id)
     for pending in described.raw_description.pending_activities:
         if pending.HasField("last_failure"):
             why = _from_failure(await converter.decode_failure(pending.last_failure))
             if not isinstance(why, UnknownFailure):
                 runs = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
                 return HeldUp(why, pending.activity_id, pending.attempt, runs)
+    return None
+
+
+def _converter(client: Client, workflow_id: str) -> DataConverter:
+    context = WorkflowSerializationContext(client.namespace, workflow_id)
+    return client.data_converter.with_context(context)
+
+
+async def _other_keys(client: Client, workflow_id: str) -> EngramError | None:
+    """What tells, in a workflow's last run, that its worker has other encryption keys than we.
+
+    A worker with keys ends a run that it cannot read, by a failure that we cannot read. One
+    without any fails the run's task again and again. A failure that we can read says that somebody
+    else, without our keys, had started the run: it is asked again.
+    """
+    last = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=workflow_id),
+            maximum_page_size=_LAST_EVENTS,
+        )
+    )
+    for event in last.history.events:
+        if event.HasField("workflow_execution_failed_event_attributes"):
+            failed = event.workflow_execution_failed_event_attributes
+            return await _unreadable(client, workflow_id, failed.failure)
+        if event.HasField("workflow_task_completed_event_attributes"):
+            return None
+        task = event.workflow_task_failed_event_attributes
+        if task.failure.cause.application_failure_info.type == PayloadRefused.__name__:
+            return PayloadRefused(
+                "A worker without encryption keys cannot read what it is to do.",
+                hint="Client and workers need the same ENGRAM_ENCRYPTION_KEYS.",
+            )
+    return None
+
+
+async def _unreadable(client: Client, workflow_id: str, failure: Failure) -> EngramError | None:
+    try:
+        await _converter(client, workflow_id).decode_failure(failure)
+    except (PayloadRefused, ApplicationError) as error:
+        return typed(error)
     return None
 
 
@@ -306,6 +362,10 @@ async def _no_worker(client: Client, described: WorkflowExecutionDescription) ->
     return HeldUp(_unacknowledged(), polled_at=polled) if waits or polled is None else None
 
 
+# What does not pass by waiting for models.
+_HOLDS_UP = StorageUnavailable | TemporalUnavailable | PayloadRefused
+
+
 async def _unless_held_up(
     asking: Coroutine[Any, Any, Answer],
     held_up_by: Callable[[], Awaitable[HeldUp | None]],
@@ -313,8 +373,8 @@ async def _unless_held_up(
 ) -> Answer:
     """Wait for work to its end, but not where two looks in a row find it held up.
 
-    It may be by a store or a Temporal that fails it, or for want of a worker. Models are waited
-    for: a pass that they fail ends by itself, and says so in its report.
+    It may be by a store or a Temporal that fails it, or for want of a worker or of its keys.
+    Models are waited for: a pass that they fail ends by itself, and says so in its report.
     """
     answer = asyncio.ensure_future(asking)
     before: HeldUp | None = None
@@ -324,7 +384,7 @@ async def _unless_held_up(
             if answer.done():
                 break
             now = await held_up_by()
-            if now and not isinstance(now.why, StorageUnavailable | TemporalUnavailable):
+            if now and not isinstance(now.why, _HOLDS_UP):
                 now = None
             if now and before and now.still_holds_up(before):
                 raise _goes_on(now.why)
@@ -474,7 +534,7 @@ async def update_with_start(
         EngramError: what the workflow answered, when trying again cannot help.
     """
 
-    async def attempt() -> Answer:
+    async def ask() -> Answer:
         if lately is not None and workflow_id in lately:
             with contextlib.suppress(_NotRunning):
                 return await _update(client, update, request, reply, workflow_id)
@@ -495,6 +555,16 @@ async def update_with_start(
             lately.note(workflow_id)
         return answer
 
+    async def attempt() -> Answer:
+        try:
+            return await ask()
+        except (RPCError, TemporalError) as error:
+            if _leaves_why_open(error):
+                held_up = await what_holds_up(client, workflow_id)
+                if held_up is not None and isinstance(held_up.why, PayloadRefused):
+                    raise held_up.why from error
+            raise
+
     return await retry_until_answered(
         attempt,
         workflow_id,
@@ -502,6 +572,12 @@ async def update_with_start(
         to_the_end=to_the_end,
         held_up_by=partial(what_holds_up, client, workflow_id),
     )
+
+
+def _leaves_why_open(error: Exception) -> bool:
+    """Whether a run ended, or its task failed, without answering."""
+    left = isinstance(error, RPCError) and error.status in _LEFT
+    return (left or isinstance(typed(error), RunEnded)) and not being_cancelled()
 
 
 class _NotRunning(Exception):

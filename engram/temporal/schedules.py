@@ -176,6 +176,28 @@ class Schedules:
 
         return await asked_again(attempt)
 
+    async def check_keys(self) -> bool:
+        """Read what the worker that started last put there; False where there are no schedules.
+
+        Raises:
+            PayloadRefused: that worker has other encryption keys than we, or one of us has none.
+            TemporalUnavailable: Temporal cannot be reached.
+        """
+
+        async def attempt() -> bool:
+            try:
+                found = await self._handle(PassKind.CONSOLIDATION).describe(rpc_timeout=_ANSWERED)
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return False
+                _ask_again_where_left_open(error)
+                raise
+            started_with = found.raw_description.schedule.action.start_workflow.input
+            await self._client.data_converter.decode(started_with.payloads)
+            return True
+
+        return await asked_again(attempt)
+
     async def pause(self, kind: PassKind, *, note: str = "paused by an operator") -> None:
         """Start no passes until it is resumed; a pass that runs goes on.
 

@@ -18,18 +18,19 @@ from uuid import uuid4
 import httpx
 import pytest
 from qdrant_client import AsyncQdrantClient
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode, WorkflowService
 
 import engram
 from engram.cli.serving import serve_api
 from engram.client import servers
+from engram.contracts import names
 from engram.domain.access import Access
 from engram.domain.memories import MemoryType
 from engram.errors import (
     EncryptionKeysUnusable,
-    EngramError,
     InvalidSettings,
+    PayloadRefused,
     StorageUnavailable,
     TemporalUnavailable,
 )
@@ -185,6 +186,7 @@ async def test_readiness_of_real_servers(
         )
         with pytest.raises(TemporalUnavailable):
             await engine.check()
+        await engine.check(store_only=True)
         monkeypatch.setattr(ServerRepository, "info", AsyncMock(side_effect=StorageUnavailable("")))
         with pytest.raises(StorageUnavailable):
             await engine.check()
@@ -200,17 +202,60 @@ async def test_keys_that_are_not_there_are_a_typed_error(
     assert not (tmp_path / "unmounted").exists()
 
 
-async def test_a_client_without_the_keys_is_refused_typed(
-    temporal_client: Client, settings: Settings
+@pytest.mark.parametrize("has", ["none", "others"])
+async def test_a_client_without_the_keys_is_refused_at_once(
+    temporal_client: Client, settings: Settings, tmp_path: Path, has: str
 ) -> None:
-    """Its session fails, and it is told; nothing is stored, and one with the keys goes on."""
-    plain = settings.model_copy(
-        update={"encryption_keys": None, "encode_timeout": timedelta(seconds=3)}
-    )
+    """Whatever it asks for is `payload_refused`, by one failed run; one with the keys goes on."""
+    folder = None
+    if has == "others":
+        folder = FolderKeyStore.create(tmp_path / "o", new_secret=new_secret, since=None).folder
+    stranger = settings.model_copy(update={"encryption_keys": folder})
     async with worker(temporal_client, settings):
-        async with engram.connect(user_id="ada", settings=plain) as memory:
-            with pytest.raises(EngramError):
-                await memory.encode("I live in Porto.", session_id="s1")
+        async with asyncio.timeout(30), engram.connect(user_id="ada", settings=stranger) as memory:
+            for ask in (
+                memory.encode("I live in Porto.", session_id="s1"),
+                memory.consolidate(),
+                memory.decay(),
+                memory.forget(str(uuid4())),
+            ):
+                with pytest.raises(PayloadRefused, match="ENGRAM_ENCRYPTION_KEYS"):
+                    await ask
         async with engram.connect(user_id="ada", settings=settings) as memory:
+            session_id = names.in_store(
+                settings.collection_prefix, names.session_workflow_id(memory.scope, "s1")
+            )
+            runs = [
+                one async for one in temporal_client.list_workflows(f"WorkflowId='{session_id}'")
+            ]
+            assert [run.status for run in runs] == [WorkflowExecutionStatus.FAILED]
             assert (await memory.stats()).counts[MemoryType.EPISODIC] == 0
             await memory.encode("I moved to Lisbon.", session_id="s1")
+            async with engram.connect(user_id="ada", settings=stranger) as other:
+                with pytest.raises(PayloadRefused):
+                    await other.encode("I live in Porto.", session_id="s1")
+                with pytest.raises(PayloadRefused):
+                    await other.working_memory("s1")
+
+
+async def test_a_worker_without_the_keys_is_told_of(
+    temporal_client: Client, settings: Settings
+) -> None:
+    """It ends no run: who waits hears why, and a worker with the keys goes on with what it left."""
+    plain = settings.model_copy(update={"encryption_keys": None})
+    short = settings.model_copy(update={"encode_timeout": timedelta(seconds=2)})
+    async with (
+        engram.connect(user_id="ada", settings=short) as memory,
+        worker(await connect_temporal(plain), plain),
+    ):
+        for ask in (memory.encode("I live in Porto.", session_id="s1"), memory.decay()):
+            with pytest.raises(PayloadRefused, match="worker without encryption keys"):
+                await ask
+    async with (
+        worker(temporal_client, settings),
+        engram.connect(user_id="ada", settings=settings) as memory,
+    ):
+        await memory.encode("I moved to Lisbon.", session_id="s1")
+        assert (await memory.decay()).failures == ()
+        runs = temporal_client.list_workflows(f"{names.USER_ATTRIBUTE} = '{memory.scope.tenant}'")
+        assert WorkflowExecutionStatus.FAILED not in {run.status async for run in runs}

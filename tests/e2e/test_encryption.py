@@ -30,6 +30,7 @@ from engram.contracts.removal import ErasureInput
 from engram.domain.memories import MemoryType
 from engram.embedded.keys import folder_keys
 from engram.errors import EncryptionKeysUnusable, PayloadRefused
+from engram.temporal.retry import what_holds_up
 from engram.workflows.replaying import one_history, replayed
 from tests.support.payloads import payloads
 from tests.support.raw_files import holders
@@ -226,6 +227,8 @@ async def test_who_has_no_key_starts_and_erases_nothing(
             cause = failed.value.cause
             assert isinstance(cause, ApplicationError)
             refused.append(cause.type)
+            # Not for want of the same keys: who has them, and met that run, asks again.
+            assert await what_holds_up(keyed, workflow_id) is None
     assert refused == [PayloadRefused.code] * 6
     await memory.encode("I like tea.", session_id="s2")
     assert (await memory.consolidate()).failures == ()

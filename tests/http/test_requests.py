@@ -65,7 +65,7 @@ async def test_the_log_has_the_id_and_nothing_of_what_was_said(
     """One line: method, documented address, status, time and key; never ids, words or tokens."""
     token = key_maker.token("laptop")
 
-    async def talkative(*_: object) -> None:
+    async def talkative(**_: bool) -> None:
         structlog.get_logger("engram.test").info("at work")
 
     fake.check = talkative  # type: ignore[method-assign] # stands for whatever logs while it works
@@ -180,13 +180,48 @@ async def test_readiness_follows_what_is_behind(
     assert (await impatient.get("/v1/ready")).json() == {"temporal": "answers", "store": "answers"}
 
 
+async def test_what_is_silent_is_named(
+    impatient: httpx.AsyncClient, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the store answers and Temporal does not, it is Temporal that an operator looks at."""
+
+    async def check(*, store_only: bool = False) -> None:
+        await asyncio.sleep(0 if store_only else 5)
+
+    monkeypatch.setattr(fake, "check", check)
+    answer = await impatient.get("/v1/ready")
+    assert (answer.status_code, answer.json()["code"]) == (503, "temporal_unavailable")
+    assert (await impatient.get("/v1/ready?only=store")).status_code == 200
+
+
+async def test_reading_is_ready_without_temporal(
+    fresh: httpx.AsyncClient, fake: FakeEngine
+) -> None:
+    """Who asks for the store alone gets 200 while Temporal is away, and 503 with the store."""
+    fake.failure = TemporalUnavailable("No server.")
+    answer = await fresh.get("/v1/ready", params={"only": "store"})
+    assert (answer.status_code, answer.json()) == (200, {"store": "answers"})
+    assert (await fresh.get("/v1/ready")).status_code == 503
+    assert (await fresh.get("/v1/ready", params={"only": "temporal"})).status_code == 422
+
+
+async def test_reading_is_not_ready_without_the_store(
+    impatient: httpx.AsyncClient, fake: FakeEngine
+) -> None:
+    """Nor is it when the store is silent."""
+    fake.failure = StorageUnavailable("Away.")
+    assert (await impatient.get("/v1/ready?only=store")).status_code == 503
+    fake.failure, fake.delay = None, 5
+    assert (await impatient.head("/v1/ready?only=store")).status_code == 503
+
+
 async def test_readiness_is_asked_for_once_a_second(
     fresh: httpx.AsyncClient, fake: FakeEngine
 ) -> None:
     """However many ask, what is behind is asked once: the address is open to everybody."""
     asked = 0
 
-    async def count() -> None:
+    async def count(**_: bool) -> None:
         nonlocal asked
         asked += 1
 

@@ -12,7 +12,7 @@ from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import ConflictingMessage, EngramError, MemoryNotFound
+from engram.errors import ConflictingMessage, EngramError, MemoryNotFound, TemporalUnavailable
 from engram.operations.memories import (
     GET_MEMORY,
     HISTORY,
@@ -231,9 +231,10 @@ class FakeEngine:
         base = f"http://ui.test:1/namespaces/default/workflows/{workflow_id}"
         return f"{base}/{run_id}/history" if run_id else base
 
-    async def check(self) -> None:
-        """Answers, or fails as everything does."""
-        await self._work()
+    async def check(self, *, store_only: bool = False) -> None:
+        """Answers, or fails as everything does; the store alone where Temporal is away."""
+        if not (store_only and isinstance(self.failure, TemporalUnavailable)):
+            await self._work()
 
     async def close(self) -> None:
         """Nothing to let go of."""

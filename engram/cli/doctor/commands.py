@@ -77,6 +77,7 @@ def checks(*, connected: bool) -> Sequence[Check]:
         return [
             *common,
             *(servers.temporal, servers.search_attributes, servers.workers, servers.schedules),
+            servers.encryption,
             *(servers.qdrant, servers.collections, servers.clock, local.audit),
         ]
     from engram.cli.doctor import local  # noqa: PLC0415 - slow to load

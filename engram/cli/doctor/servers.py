@@ -15,7 +15,7 @@ from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok
 from engram.contracts.names import SEARCH_ATTRIBUTES
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.choice import make_embedder
-from engram.errors import EngramError, SchemaMismatch, StorageUnavailable
+from engram.errors import EngramError, PayloadRefused, SchemaMismatch, StorageUnavailable
 from engram.storage.payload import TENANT, check_identity, collection_names, indexed_fields
 from engram.storage.server import check_server_version, connect_qdrant, server_errors
 from engram.system import system_clock
@@ -135,6 +135,25 @@ async def schedules(around: CheckContext) -> CheckResult:
             "schedules", f"paused: {', '.join(paused)}", "engram schedules resume ... --connected"
         )
     return ok("schedules", ", ".join(one.kind.value for one in found))
+
+
+async def encryption(around: CheckContext) -> CheckResult:
+    """Workers have the encryption keys that are set here, or neither has any."""
+    from engram.temporal.schedules import Schedules  # noqa: PLC0415 - only what is used loads
+
+    client = await _client(around)
+    if client is None:
+        return warning("encryption", "not looked at", "mend temporal first")
+    try:
+        compared = await Schedules(client, around.settings).check_keys()
+    except PayloadRefused as error:
+        found = "the worker that started last has other encryption keys than are set here"
+        return failed("encryption", found, error.hint or "compare ENGRAM_ENCRYPTION_KEYS")
+    except EngramError as error:
+        return warning("encryption", error.message, error.hint or "see temporal")
+    if not compared:
+        return ok("encryption", "not compared with workers: there are no schedules")
+    return ok("encryption", "as the worker that started last has it")
 
 
 async def qdrant(around: CheckContext) -> CheckResult:

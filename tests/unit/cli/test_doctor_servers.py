@@ -25,7 +25,9 @@ from engram.contracts.lifecycle import PassKind
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.embedding.choice import make_embedder
 from engram.storage.payload import TENANT, identity_record, indexed_fields
-from engram.system import new_id, system_clock
+from engram.system import new_id, new_secret, system_clock
+from engram.temporal.connection import connect_temporal
+from engram.temporal.keys import FolderKeyStore
 from engram.temporal.schedules import Schedules
 from engram.workflows.lifecycle import PromotionWorkflow
 from engram.workflows.worker import sandbox_runner
@@ -86,6 +88,7 @@ async def test_temporal(tmp_path: Path, temporal_address: str) -> None:
     says(await servers.search_attributes(away), State.WARNING, "mend temporal first")
     says(await servers.workers(away), State.WARNING, "mend temporal first")
     says(await servers.schedules(away), State.WARNING, "mend temporal first")
+    says(await servers.encryption(away), State.WARNING, "mend temporal first")
 
 
 async def test_search_attributes(tmp_path: Path, temporal_client: Client) -> None:
@@ -132,6 +135,36 @@ async def test_schedules(tmp_path: Path, temporal_client: Client) -> None:
     finally:
         for kind in PassKind:
             await kept.delete(kind)
+
+
+@pytest.mark.parametrize("workers_have_keys", [True, False])
+async def test_encryption(
+    tmp_path: Path,
+    temporal_client: Client,
+    encryption_keys: FolderKeyStore,
+    workers_have_keys: bool,
+) -> None:
+    """Keys that only workers have fail, and keys that only we have; so do others than theirs."""
+    given = {
+        "ENGRAM_TEMPORAL_ADDRESS": temporal_client.service_client.config.target_host,
+        "ENGRAM_TEMPORAL_NAMESPACE": temporal_client.namespace,
+        "ENGRAM_COLLECTION_PREFIX": f"doctor{new_id()[:8]}",
+    }
+    others = FolderKeyStore.create(tmp_path / "keys", new_secret=new_secret, since=None)
+    plain = around(tmp_path, given)
+    keyed = around(tmp_path, {**given, "ENGRAM_ENCRYPTION_KEYS": str(encryption_keys.folder)})
+    other = around(tmp_path, {**given, "ENGRAM_ENCRYPTION_KEYS": str(others.folder)})
+    says(await servers.encryption(keyed), State.OK, "no schedules")
+    alike, apart = (keyed, plain) if workers_have_keys else (plain, keyed)
+    of_worker = Schedules(await connect_temporal(alike.settings), alike.settings)
+    await of_worker.ensure()
+    try:
+        says(await servers.encryption(alike), State.OK, "worker that started last")
+        for looking in (apart, other):
+            says(await servers.encryption(looking), State.FAILED, "ENGRAM_ENCRYPTION_KEYS")
+    finally:
+        for kind in PassKind:
+            await of_worker.delete(kind)
 
 
 async def test_workers(tmp_path: Path, temporal_client: Client) -> None:

@@ -135,6 +135,23 @@ async def test_opening_makes_collections_with_their_record_and_indexes() -> None
     assert {request.method for request in server.asked[before:]} == {"GET"}
 
 
+@pytest.mark.parametrize(("status", "says"), [(403, "refused access"), (404, "not know the coll")])
+async def test_a_store_that_cannot_be_read_is_not_described(status: int, says: str) -> None:
+    """A server tells its version to a revoked key too, and when it has lost a collection."""
+    server, refusing = FakeServer(), set[str]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        refused = request.url.path in refusing
+        return httpx.Response(status, text="no") if refused else server(request)
+
+    repository = await open_with(answer)
+    assert (await repository.info()).details["version"] == server.version
+    refusing.add("/collections/engram_negation")
+    with pytest.raises(StorageError, match=says):
+        await repository.info()
+    await repository.close()
+
+
 async def test_a_collection_made_by_another_process_meanwhile_is_used() -> None:
     """Two processes opening at once: the later one checks what the earlier one recorded."""
     server = FakeServer()
