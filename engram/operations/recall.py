@@ -14,7 +14,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import LEAST_TOKENS, MOST_ALREADY
 from engram.errors import InvalidQuery
 from engram.giving_way import awaited
-from engram.operations.registry import Answered, Http, Intake, Operation, handles
+from engram.operations.registry import Answered, Http, Intake, Operation, Untold, handles
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
@@ -104,6 +104,7 @@ class ContextBlock(Answered):
     """
 
     context: str
+    memory_ids: Untold = ()
 
 
 def _fitting(asked: ContextRequest, intake: Intake) -> ContextRequest:
@@ -172,7 +173,10 @@ class RecallHandlers:
         # A turn that is left out takes no other's place.
         wider = asked.model_copy(update={"limit": asked.limit + len(asked.already)})
         hits = without_said(await self._found(scope, wider), asked.already)[: asked.limit]
-        return ContextBlock(context=block_of(self._noted(scope, hits), tokens=asked.tokens))
+        return ContextBlock(
+            context=block_of(self._noted(scope, hits), tokens=asked.tokens),
+            memory_ids=tuple(one.id for hit in hits for one in (hit.memory, *hit.sources)),
+        )
 
     async def close(self) -> None:
         """Write down what was noted."""

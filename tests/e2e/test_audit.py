@@ -108,6 +108,23 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
     assert holders(here.folder / "audit", words) == {}
 
 
+async def test_who_was_told_a_memory_by_whatever_operation_is_found_by_its_id(
+    here: LiveEngram,
+) -> None:
+    """A context and a profile name it as little as they like: what they told is noted."""
+    settings = Settings.load(data_dir=here.folder)
+    async with engram.open(user_id="iris", settings=settings) as memory:
+        await memory.encode(SAID, session_id="s1")
+        await memory.consolidate()
+        page = await memory.list(memory_types="semantic")
+        (home,) = [m for m in page.memories if m.content == "The user lives in Lisbon."]
+        assert home.content in await memory.context("Where does the user live?")
+        profiles = [await memory.profile(), *await memory.profiles()]
+        assert all("Lisbon" in profile.lines[0].text for profile in profiles)
+    seen = {one["action"] for one in trail(here, "--memory", home.id)}
+    assert {"context", "profile", "profiles"} <= seen
+
+
 async def test_no_key_reads_the_trail(here: LiveEngram) -> None:
     """Neither a user's key nor an admin's of the whole namespace; and there is nothing to write."""
     async with engram.connect(
