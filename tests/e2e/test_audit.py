@@ -79,6 +79,7 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
         Client(streamable_http_client(f"{here.url}/mcp", http_client=http)) as client,
     ):
         await client.call_tool("recall", {"query": CANARY})
+        assert (await client.call_tool("erase", {"confirmation": "ada"})).is_error
     shell = ("recall", CANARY, "-u", "ada", "-d", str(here.folder))
     assert (await asyncio.to_thread(cli.engram, *shell)).code == 0
 
@@ -99,8 +100,9 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
     for door in ("cli", "http", "mcp"):
         assert receipt.episode_ids[0] in by_door(door)["recall"]["memory_ids"]
     assert {e["actor"]["key_id"] for d in ("http", "mcp") for e in by_door(d).values()} == {by}
-    denied = by_door("http")["erase"]
-    assert (denied["outcome"], denied["error"]) == ("refused", "access_denied")
+    for door in ("http", "mcp"):
+        denied = by_door(door)["erase"]
+        assert (denied["outcome"], denied["error"]) == ("refused", "access_denied")
     (stranger,) = trail(here, "-u", "bob", "--key", by)
     assert (stranger["error"], stranger["user_id"]) == ("no_such_address", None)
     # With its quotation marks: marks of users are hexadecimal, and so is "ada".
