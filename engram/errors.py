@@ -124,7 +124,7 @@ class ImportOutOfStep(EngramError):
 
 
 class ConflictingMessage(EngramError):
-    """A message id was used before in this session, with other content, tags or metadata."""
+    """A message id was used before in this session, for another turn."""
 
     code = "conflicting_message"
 

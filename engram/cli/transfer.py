@@ -240,7 +240,7 @@ def _print(summary: ImportSummary, *, dry_run: bool) -> None:
         if tally.conflicts:
             places = ", ".join(tally.conflict_places)
             lines.append(
-                f"{tally.conflicts} not stored: their ids are taken by other words ({places})"
+                f"{tally.conflicts} not stored: their ids are taken by other turns ({places})"
             )
     for line in lines:
         output.console.print(line, markup=False)

@@ -16,6 +16,7 @@ import h11
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from engram.domain.access import Access
 from engram.domain.scope import Scope
 from engram.errors import (
     EngramError,
@@ -23,6 +24,7 @@ from engram.errors import (
     MemoryClosed,
     MemoryNotFound,
     OwnerUnavailable,
+    ReviewNotFound,
     UnknownFailure,
     error_from_dict,
 )
@@ -70,6 +72,7 @@ class Wire(Protocol):
 
 _TRIES = 2
 _ENDED_HINT = "It may have ended; opening the memory again starts it anew."
+_GONE = (MemoryNotFound, ReviewNotFound)
 # What proxies say when nobody behind them answers.
 _NOBODY_BEHIND = frozenset({502, 503, 504})
 
@@ -78,7 +81,8 @@ class HttpTransport:
     """Sends requests and reads typed answers.
 
     Requests that meet a broken connection are sent once more: ids are settled
-    before they are sent, so that what arrives twice takes effect once.
+    before they are sent, so that what arrives twice takes effect once. What was removed or
+    settled is not found the second time, which says nothing of the first.
 
     Args:
         wire: Leads to the application; closed with the transport.
@@ -91,20 +95,42 @@ class HttpTransport:
         self._closed = False
 
     async def ask(
-        self, method: str, target: str, answer: TypeAdapter[Answer], *, body: str | None = None
+        self,
+        method: str,
+        target: str,
+        answer: TypeAdapter[Answer],
+        *,
+        body: str | None = None,
+        changes: bool = False,
     ) -> Answer:
         """Send one request and wait for its answer, however long it takes.
 
         Who asks goes along: the process that has the memory notes it in its trail.
 
+        Args:
+            method: GET or POST.
+            target: Path and query, in ASCII.
+            answer: Reads the answer.
+            body: None: there is none.
+            changes: Whether it is more than a question.
+
         Raises:
             OwnerUnavailable: nobody answers, or the answer broke off twice.
             EngramError: whatever the other side raised.
-            UnknownFailure: the answer is not one that this version knows.
+            UnknownFailure: the answer is not one that this version knows; or it broke off, and
+                nothing was there to be changed when it was asked for again.
         """
-        reply = await self._send(method, target, None if body is None else body.encode())
+        encoded = None if body is None else body.encode()
+        reply, broken = await self._send(method, target, encoded)
         if not 200 <= reply.status < 300:  # noqa: PLR2004 - success, in HTTP's words
-            raise _problem(reply)
+            problem = _problem(reply)
+            if changes and broken is not None and isinstance(problem, _GONE):
+                raise UnknownFailure(
+                    f"It may have been done: the answer broke off ({broken}), and what it is "
+                    "about was not found when it was asked for again.",
+                    hint="Look for it: what was forgotten or settled is no longer there.",
+                ) from problem
+            raise problem
         try:
             return answer.validate_json(reply.content)
         except ValidationError as error:
@@ -113,7 +139,10 @@ class HttpTransport:
                 hint="Use the same version of Engram in all processes.",
             ) from None  # its text would repeat what the answer holds
 
-    async def _send(self, method: str, target: str, body: bytes | None) -> HttpAnswer:
+    async def _send(
+        self, method: str, target: str, body: bytes | None
+    ) -> tuple[HttpAnswer, Broken | None]:
+        """The answer, and how the attempt before it broke off, if there was one."""
         headers = {DOOR_HEADER: who_acts().door.value}
         if body is not None:
             headers["content-type"] = "application/json"
@@ -122,7 +151,7 @@ class HttpTransport:
             if self._closed:
                 raise MemoryClosed("This memory store is closed.")
             try:
-                return await self._wire.send(method, target, headers, body)
+                return await self._wire.send(method, target, headers, body), broken
             except Broken as error:
                 broken = error
         raise OwnerUnavailable(
@@ -359,7 +388,13 @@ class AttachedEngine:
                 "Something that goes into the address of the request is too long.",
                 hint="Cursors and ids go as they came.",
             )
-        return await self._wire.ask(operation.http.method, target, operation.reader, body=body)
+        return await self._wire.ask(
+            operation.http.method,
+            target,
+            operation.reader,
+            body=body,
+            changes=operation.access is not Access.READ,
+        )
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.refused`; no door stands before it."""

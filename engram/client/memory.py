@@ -148,10 +148,10 @@ class MemoryStore(
         Raises:
             InvalidTurn: a turn cannot be kept; none of the call was stored, however large.
             InvalidScope: the session id has a form that is refused.
-            ConflictingMessage: a message id was used with other content; none of
-                the call was stored. A call too large for one update (512 KB or 64
-                turns by default) is stored part by part: then the parts before the
-                conflict are stored, and nothing after it.
+            ConflictingMessage: a message id was used with other content, or with another
+                ``is_test``; none of the call was stored. A call too large for one update
+                (512 KB or 64 turns by default) is stored part by part: then the parts
+                before the conflict are stored, and nothing after it.
             TemporalUnavailable: no acknowledgement came in time. Sending the same
                 turns again is safe if they carry message ids.
         """

@@ -535,7 +535,10 @@ def _unlike(first: Episode, other: Episode) -> str | None:
     What is left out asks for nothing. Times are worked out anew whenever a turn is sent, and
     importance changes in a memory's life: neither tells two turns apart.
     """
-    if not same_words(first, other):
+    # No answer has what a test said: acknowledged as a real turn, it would be lost.
+    if first.is_test is not other.is_test:
+        return "is_test"
+    if not same_turn(first, other):
         return "content"
     if not set(other.tags) <= set(first.tags):
         return "tags"
@@ -545,6 +548,8 @@ def _unlike(first: Episode, other: Episode) -> str | None:
     return "summary" if other.summary not in (None, first.summary) else None
 
 
-def same_words(first: Episode, other: Episode) -> bool:
-    """Whether two turns under one id are the same turn."""
-    return (first.content, first.role, first.speaker) == (other.content, other.role, other.speaker)
+def same_turn(first: Episode, other: Episode) -> bool:
+    """Whether two turns under one id are the same turn: its words, also said as a test or not."""
+    return (first.content, first.role, first.speaker, first.is_test) == (
+        *(other.content, other.role, other.speaker, other.is_test),
+    )

@@ -87,7 +87,7 @@ class ImportTally(Message):
         forgotten: Entries that the user had forgotten, or that rest on what is: left out.
         facts: Pattern facts that the entries state, each counted once a batch.
         negations: The same of negations.
-        conflicts: Entries whose id is taken by other content; that content stays.
+        conflicts: Entries whose id is taken by another turn; that one stays.
         conflict_places: Where the first of them stand in the source.
     """
 

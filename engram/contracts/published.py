@@ -112,9 +112,9 @@ PUBLISHED: Final = (
                 names.ENCODE_UPDATE,
                 "Stores turns. The answer is the acknowledgement: stored, searchable, kept through "
                 "crashes. A message id that is known with the same words stores nothing and gives "
-                "the first receipt; with other words, or with tags, metadata or a summary that the "
-                "stored turn has not, its call is refused, in the reply. All turns "
-                "of a call are stored, or none. A run that is full refuses it "
+                "the first receipt; with other words, with tags, metadata or a summary that the "
+                "stored turn has not, or with another `is_test`, its call is refused, in the "
+                "reply. All turns of a call are stored, or none. A run that is full refuses it "
                 "(`temporal_unavailable`): sent again, the next run takes it.",
                 EncodeRequest,
                 EncodeReply,

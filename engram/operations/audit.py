@@ -62,11 +62,14 @@ def who_acts() -> Actor:
 # Where ids of memories stand in answers and requests. What has an id is taken whole: what a
 # memory itself names, it names to whoever reads it.
 _IDS: Final = frozenset(
-    {"id", "memory_id", "habit_id", "source_id", "episode_id"}
-    | {"episode_ids", "fact_ids", "negation_ids", "memory_ids", "member_ids", "promoted"}
+    {"id", "memory_id", "other_id", "habit_id", "source_id", "target_id", "episode_id"}
+    | {"episode_ids", "fact_ids", "negation_ids", "forgotten_ids", "memory_ids", "member_ids"}
+    | {"source_ids", "missing_sources", "negated_by", "linked_from", "promoted", "omitted"}
+    | {"kept", "refuted", "examples"}
 )
 _PARTS: Final = frozenset(
-    {"memory", "memories", "sources", "evidence", "changes", "faintest", "findings"}
+    {"memory", "memories", "sources", "evidence", "missing_evidence", "lines", "merges", "links"}
+    | {"explanation", "changes", "faintest", "diagnoses", "findings", "problems"}
     | {"found", "mended", "candidates"}
 )
 
@@ -93,10 +96,12 @@ def _collect(found: Any, ids: list[str]) -> None:
 @cache
 def _places(kind: type[BaseModel]) -> tuple[str, ...]:
     """The fields of a model that are ids, or have some."""
-    fields = kind.model_fields.keys()
+    fields = kind.model_fields
     if "id" in fields:
         return ("id",)
-    return tuple(name for name in fields if name in _IDS or name in _PARTS)
+    # What is explained may be in words.
+    parts = {name for name in _PARTS & fields.keys() if fields[name].annotation is not str}
+    return tuple(name for name in fields if name in _IDS or name in parts)
 
 
 class Auditor:

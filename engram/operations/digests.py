@@ -32,7 +32,7 @@ from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import InvalidQuery, MemoryNotFound
 from engram.lifecycle.policies import is_disputed, is_refuted
-from engram.operations.registry import Answered, Operation, Question, handles
+from engram.operations.registry import Answered, Operation, Question, Untold, handles
 from engram.ports import AnyOf, Between, Clock, Equals, Filter, MemoryRepository, Not
 from engram.recall.denials import Negations
 from engram.recall.request import Visibility
@@ -128,6 +128,7 @@ class Guidelines(Answered):
 
     guidance: tuple[str, ...] = ()
     tallies: tuple[Tally, ...] = ()
+    memory_ids: Untold = ()
 
 
 class AboutSomebody(Question):
@@ -291,7 +292,11 @@ class DigestHandlers:
         newest = max(found, key=lambda m: (m.generation, m.id), default=None)
         if newest is None or not isinstance(newest.detail, GuidelineDetail):
             return Guidelines()
-        return Guidelines(guidance=newest.detail.guidance, tallies=newest.detail.tallies)
+        return Guidelines(
+            guidance=newest.detail.guidance,
+            tallies=newest.detail.tallies,
+            memory_ids=(newest.id,),
+        )
 
     async def _named(self, scope: Scope, name: str, as_of: datetime | None) -> list[SemanticMemory]:
         """Who bears exactly this name; else, whose name it is a part of."""

@@ -14,7 +14,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import LEAST_TOKENS, MOST_ALREADY
 from engram.errors import InvalidQuery
 from engram.giving_way import awaited
-from engram.operations.registry import Answered, Http, Intake, Operation, handles
+from engram.operations.registry import Answered, Http, Intake, Operation, Untold, handles
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit
 from engram.settings import Settings
@@ -104,6 +104,7 @@ class ContextBlock(Answered):
     """
 
     context: str
+    memory_ids: Untold = ()
 
 
 def _fitting(asked: ContextRequest, intake: Intake) -> ContextRequest:
@@ -170,7 +171,10 @@ class RecallHandlers:
         from engram.recall.context import block_of  # noqa: PLC0415
 
         hits = self._noted(scope, await self._new(scope, asked))
-        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
+        return ContextBlock(
+            context=block_of(hits, tokens=asked.tokens),
+            memory_ids=tuple(one.id for hit in hits for one in (hit.memory, *hit.sources)),
+        )
 
     async def close(self) -> None:
         """Write down what was noted."""

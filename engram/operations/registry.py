@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.json_schema import SkipJsonSchema
 
 from engram.domain.access import Access
 from engram.domain.scope import Scope
@@ -34,6 +35,10 @@ class Answered(BaseModel):
     """Base of what operations answer with; fields of a newer server are passed over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+Untold: TypeAlias = Annotated[SkipJsonSchema[tuple[str, ...]], Field(exclude=True)]
+"""Ids of memories that an answer tells without naming them: for the audit trail, and not sent."""
 
 
 class AboutMemory(Question):

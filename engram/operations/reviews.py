@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engram.consolidation.disputes import found_between
-from engram.contracts.reviews import DisputeState, ReviewOutcome, allowed_answers, review_id_of
+from engram.contracts.reviews import (
+    KEEP_ALL,
+    KEEP_NEWEST,
+    KEEP_NONE,
+    DisputeState,
+    ReviewOutcome,
+    allowed_answers,
+    review_id_of,
+)
 from engram.domain.access import Access
 from engram.domain.memories import AnyMemory
 from engram.domain.rules import ReviewDefault
 from engram.domain.scope import Scope
+from engram.errors import InvalidInput
 from engram.operations.registry import Answered, Operation, Question, handles
 from engram.ports import MemoryRepository
 from engram.storage.payload import is_memory_id
@@ -45,11 +54,24 @@ class Review(Answered):
     workflow_id: str
 
 
+def _answer(keep: str) -> str:
+    # Which of them a review takes, it says itself; of anything else it need not be asked.
+    if keep not in {KEEP_NEWEST, KEEP_ALL, KEEP_NONE} and not is_memory_id(keep):
+        raise InvalidInput(
+            "This is no answer to a review.",
+            allowed=f"the id of one of its memories, {KEEP_NEWEST}, {KEEP_ALL} or {KEEP_NONE}",
+            hint="`reviews` shows the memories of each review that waits.",
+        )
+    return keep
+
+
 class ReviewAnswer(Question):
     """What a person answers to a review."""
 
     review_id: str
-    keep: str = Field(description="Id of the memory that holds, or newest, both, none.")
+    keep: Annotated[str, AfterValidator(_answer)] = Field(
+        description="Id of the memory that holds, or newest, both, none."
+    )
 
 
 REVIEWS: Final = Operation(

@@ -22,10 +22,8 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp
 
 from engram.client.memory import MemoryStore
-from engram.domain.access import Access
 from engram.domain.memories import ANSWERING_FORMS, NegationFact
 from engram.errors import (
-    AccessDenied,
     EngramError,
     InvalidInput,
     MemoryNotFound,
@@ -35,6 +33,7 @@ from engram.language.negation_scope import covers
 from engram.operations.audit import acting
 from engram.operations.memories import MemoryPage
 from engram.operations.refusals import refused
+from engram.operations.registry import Operation
 from engram.recall.context import is_denied
 from engram.server import mcp_tools
 from engram.server.mcp_tools import Answer, McpCaller, Memories, MemoryTools, visitor_of
@@ -278,7 +277,10 @@ class Visitors:
             self._serving.reset(token)
 
     async def ask(
-        self, work: Callable[[MemoryStore], Awaitable[Answer]], *, needs: Access = Access.READ
+        self,
+        work: Callable[[MemoryStore], Awaitable[Answer]],
+        *,
+        needs: Operation[Any, Any] | None = None,
     ) -> Answer:
         """Do ``work`` with the visitor's memory.
 
@@ -287,10 +289,9 @@ class Visitors:
             EngramError: whatever the work raises.
         """
         visitor = self._serving.get()
-        if not visitor.access.includes(needs):
-            raise AccessDenied(
-                "The API key does not allow this.", allowed=f"a key with access {needs}"
-            )
+        # Everybody who is let in may read.
+        if needs is not None:
+            visitor.require(needs)
         with acting(visitor.actor):
             return await work(visitor.memory)
 

@@ -13,7 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 from uuid import NAMESPACE_URL, uuid5
@@ -33,6 +33,7 @@ from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
 from engram.errors import (
     AccessDenied,
+    EngramError,
     InvalidInput,
     InvalidQuery,
     InvalidTurn,
@@ -44,6 +45,7 @@ from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.lifecycle import ACTIONS
 from engram.operations.memories import RESOLVE, Acted, MemoryStats
+from engram.operations.registry import Operation
 from engram.operations.removal import ERASE, FORGET
 from engram.operations.reviews import REVIEW, Review
 from engram.operations.turns import ENCODE, END_SESSION, Receipt
@@ -63,12 +65,27 @@ class McpCaller:
         access: What they may do.
         session_id: The session that what they have remembered belongs to.
         actor: What the audit trail calls them.
+        note_refused: Notes there that they were refused an operation, by its name.
     """
 
     memory: MemoryStore
     access: Access
     session_id: str
-    actor: Actor = field(default_factory=lambda: Actor(door=Door.MCP))
+    actor: Actor
+    note_refused: Callable[[str, EngramError], None]
+
+    def require(self, operation: Operation[Any, Any]) -> None:
+        """Check what they may do, and note what they may not.
+
+        Raises:
+            AccessDenied: not this.
+        """
+        if not self.access.includes(operation.access):
+            error = AccessDenied(
+                "The API key does not allow this.", allowed=f"a key with access {operation.access}"
+            )
+            self.note_refused(operation.name, error)
+            raise error
 
 
 def announce(request: MutableMapping[str, Any], visitor: McpCaller) -> None:
@@ -94,9 +111,20 @@ class Memories(Protocol):
     """What tools and resources work on, whoever calls them."""
 
     async def ask(
-        self, work: Callable[[MemoryStore], Awaitable[Answer]], *, needs: Access = Access.READ
+        self,
+        work: Callable[[MemoryStore], Awaitable[Answer]],
+        *,
+        needs: Operation[Any, Any] | None = None,
     ) -> Answer:
-        """Do ``work`` with the caller's memory; raises AccessDenied where they may not."""
+        """Do ``work`` with the caller's memory.
+
+        Args:
+            work: What is done.
+            needs: The operation in it that takes more than reading.
+
+        Raises:
+            AccessDenied: they may not.
+        """
         ...
 
 
@@ -130,7 +158,10 @@ class MemoryAccess:
         await self.close()
 
     async def ask(
-        self, work: Callable[[MemoryStore], Awaitable[Answer]], *, needs: Access = Access.READ
+        self,
+        work: Callable[[MemoryStore], Awaitable[Answer]],
+        *,
+        needs: Operation[Any, Any] | None = None,
     ) -> Answer:
         """Do ``work`` with the memory; once more if its owner went away meanwhile.
 
@@ -408,7 +439,7 @@ class MemoryTools:
         return stored(
             await self._access.ask(
                 lambda memory: memory.encode(turn, session_id=self._session_id()),
-                needs=ENCODE.access,
+                needs=ENCODE,
             )
         )
 
@@ -519,7 +550,7 @@ class MemoryTools:
         the answers. When something has changed, call remember with the user's words instead.
         """
         done = await self._access.ask(
-            lambda memory: memory.confirm(memory_id), needs=ACTIONS["confirm"].operation.access
+            lambda memory: memory.confirm(memory_id), needs=ACTIONS["confirm"].operation
         )
         return confirmed(done)
 
@@ -530,7 +561,7 @@ class MemoryTools:
         and has changed, call remember with the user's words instead.
         """
         done = await self._access.ask(
-            lambda memory: memory.dispute(memory_id), needs=ACTIONS["dispute"].operation.access
+            lambda memory: memory.dispute(memory_id), needs=ACTIONS["dispute"].operation
         )
         return doubted(done)
 
@@ -554,7 +585,7 @@ class MemoryTools:
     ) -> str:
         """Settle which of two memories holds, with what the user answered; never on a guess."""
         done = await self._access.ask(
-            lambda memory: memory.review(review_id, keep=keep), needs=REVIEW.access
+            lambda memory: memory.review(review_id, keep=keep), needs=REVIEW
         )
         return settled(done)
 
@@ -571,7 +602,7 @@ class MemoryTools:
         be done. It takes a commitment, as recall shows it.
         """
         done = await self._access.ask(
-            lambda memory: memory.resolve(memory_id, resolution), needs=RESOLVE.access
+            lambda memory: memory.resolve(memory_id, resolution), needs=RESOLVE
         )
         return resolved(done)
 
@@ -582,7 +613,7 @@ class MemoryTools:
         only come later.
         """
         ended = await self._access.ask(
-            lambda memory: memory.end_session(self._session_id()), needs=END_SESSION.access
+            lambda memory: memory.end_session(self._session_id()), needs=END_SESSION
         )
         return "Ended." if ended is not None else "Nothing was remembered in this conversation."
 
@@ -612,7 +643,7 @@ class MemoryTools:
                 )
             return await memory.erase()
 
-        return erased(await self._access.ask(work, needs=ERASE.access))
+        return erased(await self._access.ask(work, needs=ERASE))
 
     async def forget(self, memory_id: MemoryId) -> str:
         """Delete a memory for good, with everything that was concluded only from it.
@@ -621,7 +652,7 @@ class MemoryTools:
         and say which memory it is. It cannot be undone. Something that merely
         changed is told with remember: what was true before stays readable.
         """
-        done = await self._access.ask(lambda memory: memory.forget(memory_id), needs=FORGET.access)
+        done = await self._access.ask(lambda memory: memory.forget(memory_id), needs=FORGET)
         return forgotten(done)
 
     async def profile(

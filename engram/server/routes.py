@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
 from engram.domain.access import Access
+from engram.domain.deeds import Actor
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
     AccessDenied,
@@ -76,26 +77,38 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             if needed is not None:
                 caller = caller_of(request.scope)
-                whose = request.path_params
+                whose = {one: request.path_params[one] for one in ("namespace", "user_id")}
                 try:
-                    caller.reach(whose["namespace"], whose["user_id"])
+                    caller.reach(**whose)
                     caller.require(needed)
                     if operator_only:
                         caller.require_operator()
                 except (AccessDenied, NoSuchAddress) as error:
-                    _note_refused(request, action, error)
+                    engine = request.app.state.engine_provider()
+                    note_refused(engine, actor_of(request.scope), action, error, **whose)
                     raise
             return await handle(request)
 
         return guarded
 
 
-def _note_refused(request: Request, action: str, error: EngramError) -> None:
-    provider: EngineProvider = request.app.state.engine_provider
-    whose = request.path_params
-    # Where the address names nobody, nobody's memory was asked for.
-    with suppress(InvalidScope), acting(actor_of(request.scope)):
-        provider().refused(Scope.of(whose["namespace"], whose["user_id"]), action, error)
+def note_refused(
+    engine: MemoryEngine,
+    actor: Actor,
+    action: str,
+    error: EngramError,
+    *,
+    namespace: str,
+    user_id: str,
+) -> None:
+    """Note in the audit trail what somebody was refused before the engine was asked.
+
+    Raises:
+        AuditUnwritable: the trail is required, and cannot be written to.
+    """
+    # Where a request names nobody, nobody's memory was asked for.
+    with suppress(InvalidScope), acting(actor):
+        engine.refused(Scope.of(namespace, user_id), action, error)
 
 
 def takes(access: Access | None, *, operator_only: bool = False) -> dict[str, str]:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Literal
@@ -24,14 +25,14 @@ from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
-from engram.errors import InvalidSettings, PortInUse
+from engram.errors import AccessDenied, InvalidSettings, NoSuchAddress, PortInUse
 from engram.ports import Clock
 from engram.server.app import create_app
 from engram.server.keys import KeyFile, KeyRing
 from engram.server.listening import asked_before, listening_at, public_listener, url_of
 from engram.server.mcp_tools import McpCaller, announce
 from engram.server.middleware import USER_HEADER, ByKey, OwnerOnly, caller_of, tell_of_leaving
-from engram.server.routes import ReadinessCheck
+from engram.server.routes import ReadinessCheck, note_refused
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 
@@ -39,6 +40,8 @@ from engram.system import new_id, system_clock
 
 _log = structlog.get_logger("engram.server")
 MCP_PATH: Final = "/mcp"
+MCP_ACTION: Final = "mcp"
+"""In the audit trail, of what was refused before anybody knew which operation was meant."""
 
 
 @asynccontextmanager
@@ -58,13 +61,21 @@ async def mcp_mounted(
 
     def visitor_of(scope: AsgiScope) -> McpCaller:
         caller = caller_of(scope)
-        whose = caller.scope(Headers(scope=scope).get(USER_HEADER))
+        asked_user = Headers(scope=scope).get(USER_HEADER)
+        actor = Actor(door=Door.MCP, key_id=caller.key_id)
+        refused = partial(note_refused, engine, actor, namespace=caller.namespace or "")
+        try:
+            caller.require(Access.READ)
+            whose = caller.scope(asked_user)
+        except (AccessDenied, NoSuchAddress) as error:
+            # Before anything read which operation was asked for.
+            refused(MCP_ACTION, error, user_id=asked_user or caller.user_id or "")
+            raise
         memory = MemoryStore(engine, whose, settings, clock, new_id)
         # The same in every process, and after a restart: what is said twice is kept once.
         session_id = f"mcp-{caller.key_id}-{clock():%Y-%m-%d}"
-        caller.require(Access.READ)
-        actor = Actor(door=Door.MCP, key_id=caller.key_id)
-        return McpCaller(memory, caller.access or Access.READ, session_id, actor)
+        noting = partial(refused, user_id=whose.user_id)
+        return McpCaller(memory, caller.access or Access.READ, session_id, actor, noting)
 
     door = _McpDoor(visitor_of)
     serving = asyncio.create_task(door.serve())

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from engram.consolidation.disputes import disputes_of
 from engram.consolidation.findings import FindingsStore
-from engram.consolidation.turns import let_lost_words_go, same_words
+from engram.consolidation.turns import let_lost_words_go, same_turn
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
@@ -231,7 +231,7 @@ class TurnImporter:
         conflicts: list[ImportedTurn] = []
         for one in entries:
             first = firsts.setdefault(one.episode.id, one.episode)
-            if not same_words(first, one.episode):
+            if not same_turn(first, one.episode):
                 conflicts.append(one.sent)
                 continue
             # Derived from what is stored, so that importing again derives the same.
@@ -447,9 +447,9 @@ class MemoryRestorer:
 
 
 def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:
-    """Whether the id is taken by something else: a turn of other words."""
+    """Whether the id is taken by something else: a turn of other words, a test or none."""
     return (
-        isinstance(there, Episode) and isinstance(memory, Episode) and not same_words(there, memory)
+        isinstance(there, Episode) and isinstance(memory, Episode) and not same_turn(there, memory)
     )
 
 

@@ -21,6 +21,7 @@ from engram.client.engine import MemoryEngine
 from engram.client.http import AttachedEngine
 from engram.client.remote import NetworkWire, remote_engine
 from engram.consolidation.verify import Verification
+from engram.contracts.removal import ForgetReceipt
 from engram.domain.access import Access
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.memories import STORED_TYPES, AnyMemory, Evidence, MemoryStatus, MemoryType
@@ -57,6 +58,7 @@ from engram.operations.memories import (
 )
 from engram.operations.recall import RECALL
 from engram.operations.registry import AboutMemory, Operation, Question
+from engram.operations.removal import FORGET
 from engram.operations.turns import (
     CONSOLIDATE,
     ENCODE,
@@ -515,6 +517,43 @@ async def test_what_is_no_answer_is_asked_for_twice(tmp_path: Path, says: bytes)
         with pytest.raises(OwnerUnavailable, match="does not answer"):
             await engine.greet()
     assert len(heads) == 2
+
+
+@pytest.mark.parametrize("breaks", [True, False], ids=["broken off", "whole"])
+async def test_what_broke_off_and_is_gone_may_have_been_done(
+    fake: FakeEngine, breaks: bool
+) -> None:
+    """Forgetting whose answer was lost is not told as if there had never been such a memory."""
+    gone: list[str] = []
+
+    async def forget(_: Scope, asked: AboutMemory) -> ForgetReceipt:
+        if asked.memory_id in gone:
+            raise MemoryNotFound("No memory with this id.")
+        gone.append(asked.memory_id)
+        return ForgetReceipt(memory_id=asked.memory_id, forgotten={}, workflow_id="w")
+
+    class Breaking(httpx.ASGITransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            answer = await super().handle_async_request(request)
+            if breaks and answer.is_success:
+                raise httpx.ReadError("staged")
+            return answer
+
+    fake.handlers.add(FORGET, forget)
+    app = create_app(lambda: fake, admission=OwnerOnly(), settings=SETTINGS)
+    client = httpx.AsyncClient(transport=Breaking(app), base_url="http://engram")
+    engine = AttachedEngine(NetworkWire(client))
+    asked = AboutMemory(memory_id="6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11")
+    if breaks:
+        with pytest.raises(UnknownFailure, match=r"may have been done.*\(ReadError\)"):
+            await engine.call(ADA, FORGET, asked)
+    else:
+        assert (await engine.call(ADA, FORGET, asked)).memory_id == asked.memory_id
+    assert gone == [asked.memory_id]
+    # What was gone before is told plainly.
+    with pytest.raises(MemoryNotFound):
+        await engine.call(ADA, FORGET, asked)
+    await engine.close()
 
 
 async def test_an_answer_in_pieces_is_one(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
         Client(streamable_http_client(f"{here.url}/mcp", http_client=http)) as client,
     ):
         await client.call_tool("recall", {"query": CANARY})
+        assert (await client.call_tool("erase", {"confirmation": "ada"})).is_error
     shell = ("recall", CANARY, "-u", "ada", "-d", str(here.folder))
     assert (await asyncio.to_thread(cli.engram, *shell)).code == 0
 
@@ -99,13 +100,31 @@ async def test_each_door_is_noted_and_none_leaves_a_word(here: LiveEngram) -> No
     for door in ("cli", "http", "mcp"):
         assert receipt.episode_ids[0] in by_door(door)["recall"]["memory_ids"]
     assert {e["actor"]["key_id"] for d in ("http", "mcp") for e in by_door(d).values()} == {by}
-    denied = by_door("http")["erase"]
-    assert (denied["outcome"], denied["error"]) == ("refused", "access_denied")
+    for door in ("http", "mcp"):
+        denied = by_door(door)["erase"]
+        assert (denied["outcome"], denied["error"]) == ("refused", "access_denied")
     (stranger,) = trail(here, "-u", "bob", "--key", by)
     assert (stranger["error"], stranger["user_id"]) == ("no_such_address", None)
     # With its quotation marks: marks of users are hexadecimal, and so is "ada".
     words = [CANARY, "Lisbon", '"ada"', "/ada", *receipt.episode_ids]
     assert holders(here.folder / "audit", words) == {}
+
+
+async def test_who_was_told_a_memory_by_whatever_operation_is_found_by_its_id(
+    here: LiveEngram,
+) -> None:
+    """A context and a profile name it as little as they like: what they told is noted."""
+    settings = Settings.load(data_dir=here.folder)
+    async with engram.open(user_id="iris", settings=settings) as memory:
+        await memory.encode(SAID, session_id="s1")
+        await memory.consolidate()
+        page = await memory.list(memory_types="semantic")
+        (home,) = [m for m in page.memories if m.content == "The user lives in Lisbon."]
+        assert home.content in await memory.context("Where does the user live?")
+        profiles = [await memory.profile(), *await memory.profiles()]
+        assert all("Lisbon" in profile.lines[0].text for profile in profiles)
+    seen = {one["action"] for one in trail(here, "--memory", home.id)}
+    assert {"context", "profile", "profiles"} <= seen
 
 
 async def test_no_key_reads_the_trail(here: LiveEngram) -> None:

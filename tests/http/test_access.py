@@ -10,10 +10,14 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from engram.domain.access import Access
+from engram.domain.deeds import Actor, Door
+from engram.domain.scope import Scope
 from engram.errors import AccessDenied
 from engram.operations.catalogue import OPERATIONS
 from engram.server.middleware import OPEN_PATHS, OWNER, Caller
 from engram.server.routes import GuardedRoute, address_of, takes
+from engram.server.run import mcp_mounted
+from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
 
@@ -141,6 +145,27 @@ async def test_a_key_of_a_namespace_opens_its_users(
     for user in ("ada", "bob"):
         assert (await ask(web, "GET", address(path, user=user), free)).status_code == 200
     assert (await ask(web, "GET", address(path), bound)).status_code == 200
+
+
+async def test_what_is_refused_over_mcp_is_noted_as_over_http(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine, app: FastAPI, settings: Settings
+) -> None:
+    """A tool that the key is not enough for, and another user's memory, unless it is nobody's."""
+    key = key_maker.key("reader", Access.READ, user="ada")
+    headers = bearer(key_maker.tokens[-1]) | {"Accept": "application/json, text/event-stream"}
+    forget = {"name": "forget", "arguments": {"memory_id": PLACES["memory_id"]}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": forget}
+    async with mcp_mounted(app, fake, settings, key_maker.clock):
+        denied = await web.post("/mcp", headers=headers, json=call)
+        for user in ("bob", "no name"):
+            elsewhere = {**headers, "Engram-User": user}
+            assert (await web.post("/mcp", headers=elsewhere, json=call)).status_code == 404
+    assert denied.json()["result"]["structuredContent"]["code"] == "access_denied"
+    who = Actor(door=Door.MCP, key_id=key.id)
+    assert fake.refusals == [
+        (who, Scope.of("default", "ada"), "forget", "access_denied"),
+        (who, Scope.of("default", "bob"), "mcp", "no_such_address"),
+    ]
 
 
 def test_no_address_was_left_out(app: FastAPI) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_origin
 
 import httpx
 import pytest
+from pydantic import BaseModel
 
 from engram.domain.access import Access
+from engram.operations.catalogue import OPERATIONS
+from engram.operations.registry import Operation
 from tests.support.live_engram import LiveEngram
 
 BASE = "/v1/namespaces/default/users/odd"
@@ -36,10 +39,10 @@ def web(here: LiveEngram) -> Iterator[httpx.Client]:
         yield client
 
 
-def post(web: httpx.Client, path: str, body: Any) -> httpx.Response:
+def post(web: httpx.Client, path: str, body: Any, base: str = BASE, **more: str) -> httpx.Response:
     """A body as Python writes it: with lone surrogates and NaN, if it has some."""
-    headers = {"Content-Type": "application/json"}
-    return web.post(f"{BASE}/{path}", content=json.dumps(body), headers=headers)
+    headers = {"Content-Type": "application/json", **more}
+    return web.post(f"{base}/{path}", content=json.dumps(body), headers=headers)
 
 
 def turn(**more: Any) -> dict[str, Any]:
@@ -101,6 +104,69 @@ def test_what_the_sender_gets_wrong_is_no_fault_of_the_server(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert len(answer.content) < 2000
     assert web.get(f"{BASE}/stats").json()["counts"]["episodic"] == 1
+
+
+MEMORY = "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"
+# What each operation needs beside the text that is odd, for that to get as far as it can.
+NEEDED: dict[str, Any] = {
+    "encode": turn(),
+    "recall": {"query": "Porto"},
+    "context": {"query": "Porto"},
+    "wait-until": {"episode_ids": [MEMORY], "stage": "linked", "ask": False},
+    "resolve": {"memory_id": MEMORY, "resolution": "fulfilled"},
+    "review": {"review_id": MEMORY, "keep": "none"},
+    "test-create": {"content": "x", "dry_run": True},
+    "test-scenario": {"name": "fade"},
+    "import": {"memories": [{"content": "x", "timestamp": "2026-01-01T00:00:00Z"}]},
+    **{one: batch(pack("[]")) for one in ("import-turns", "restore-memories")},
+    **{one: {"import_id": IMPORT, "total": 0} for one in ("import-finish", "restore-finish")},
+}
+BODIES = [one for one in OPERATIONS if one.has_body and not one.operator_only]
+
+
+def odd_bodies(
+    operation: Operation[Any, Any], fine: dict[str, Any], text: str
+) -> Iterator[dict[str, Any]]:
+    """The body with ``text`` in each place where text may stand, one place at a time."""
+    for body in odd_values(operation.asked, fine, text):
+        if body.keys() <= {*operation.sent}:
+            yield body
+
+
+def odd_values(kind: Any, fine: Any, text: str) -> Iterator[Any]:
+    """What may stand in a field of this type, with ``text`` in it."""
+    if kind is str:
+        yield text
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        known = fine or {}
+        for name, field in kind.model_fields.items():
+            for value in odd_values(field.annotation, known.get(name), text):
+                yield {**known, name: value}
+    elif get_origin(kind) is tuple:
+        yield from ([one] for one in odd_values(get_args(kind)[0], (fine or [None])[0], text))
+    elif get_origin(kind) is Mapping:
+        yield from ({text: 1}, {"k": text})
+    else:
+        for part in get_args(kind):
+            yield from odd_values(part, fine, text)
+
+
+@pytest.mark.parametrize("operation", BODIES, ids=lambda operation: str(operation.name))
+def test_text_that_is_none_breaks_no_operation(
+    web: httpx.Client, here: LiveEngram, operation: Operation[Any, Any]
+) -> None:
+    """Half of a pair of surrogates and NUL, in each field of each operation that takes text."""
+    fine = NEEDED.get(operation.name, {})
+    if "memory_id" in operation.sent:
+        fine = {"memory_id": MEMORY, **fine}
+    path = operation.path.format(session_id="odd")
+    # Of its own, which has not asked too often.
+    key = f"Bearer {here.key(operation.name, Access.ADMIN)}"
+    for text in (LONE, "x\x00", f"\U0001f600{LONE}"):
+        for body in odd_bodies(operation, fine, text):
+            answer = post(web, path, body, f"{BASE}-texts", Authorization=key)
+            assert answer.status_code < 500, (body, answer.text)
+            assert answer.status_code != httpx.codes.TOO_MANY_REQUESTS
 
 
 @pytest.mark.parametrize("last", [BEYOND, BEFORE, "3000-01-01T00:00:00Z"])

@@ -10,9 +10,11 @@ from uuid import NAMESPACE_URL, uuid5
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn, Signal
+from engram.domain.deeds import Actor
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, EngramError, MemoryNotFound, TemporalUnavailable
+from engram.operations.audit import who_acts
 from engram.operations.memories import (
     GET_MEMORY,
     HISTORY,
@@ -64,6 +66,7 @@ class FakeEngine:
         delay: Seconds that everything takes.
         working: Set once something was asked.
         failure: Raised by everything when set.
+        refusals: What doors refused: who, whose memory, which operation, with which code.
         handlers: Carry out the operations.
     """
 
@@ -73,6 +76,7 @@ class FakeEngine:
         self.asked: list[tuple[Scope, RecallRequest]] = []
         self.listed: list[Listing] = []
         self.failure: Exception | None = None
+        self.refusals: list[tuple[Actor, Scope, str, str]] = []
         self.most_at_once = 0
         self.delay = 0.0
         self._running = 0
@@ -224,7 +228,8 @@ class FakeEngine:
         return await self.handlers.call(scope, operation, request)
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
-        """Keeps no trail."""
+        """Kept in :attr:`refusals`."""
+        self.refusals.append((who_acts(), scope, action, error.code))
 
     def run_url(self, workflow_id: str, run_id: str | None = None) -> str | None:
         """An address in the manner of the Temporal UI."""

@@ -247,8 +247,10 @@ async def test_a_review_is_answered(temporal_client: Client, keep: str) -> None:
         await comes_true(is_listed)
         (review,) = await memory.reviews()
         assert {m.id for m in review.memories} == {lisbon, porto}
-        with pytest.raises(InvalidInput, match="no answer"):
-            await memory.review(review.review_id, keep="Lisbon")
+        # Neither what is no id, nor that of something else.
+        for other in ("Lisbon", review.review_id):
+            with pytest.raises(InvalidInput, match="no answer"):
+                await memory.review(review.review_id, keep=other)
         outcome = await memory.review(review.review_id, keep=lisbon if keep == "lisbon" else keep)
         stands = {"lisbon": {lisbon}, "both": {lisbon, porto}, "none": set[str]()}[keep]
         assert set(outcome.kept) == stands

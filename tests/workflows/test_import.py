@@ -32,6 +32,7 @@ from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.memories import Episode, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.choice import make_embedder
 from engram.errors import ImportOutOfStep, InvalidInput, StorageUnavailable
 from engram.language.extractor import Extractor
@@ -336,6 +337,28 @@ async def test_conflicts_are_counted_and_named(temporal_client: Client) -> None:
         tally = progress.tally
         assert (tally.stored, tally.conflicts, tally.conflict_places) == (2, 1, ("line 9",))
         assert [e.content for e in await one.episodes()] == [turn(0).content, turn(1).content]
+
+
+async def test_a_test_does_not_stand_for_the_turn_that_is_imported(
+    temporal_client: Client,
+) -> None:
+    """Its id is taken, which is said: told as known, the turn would be in no answer."""
+    async with importing(temporal_client) as one:
+        said = Turn(**turn(0).model_dump(include={"message_id", "role", "content", "timestamp"}))
+        await turn_store(one.repository, worker_settings()).store(
+            StoreTurnsInput(
+                scope=one.scope,
+                now=NOW,
+                session_id="old",
+                calls=(EncodeCall(turns=(said,), is_test=True),),
+                first_sequence=0,
+                workflow_id="w",
+                run_id="r",
+            )
+        )
+        await one.begin()
+        tally = (await one.send(packed(0, turn(0), turn(1)))).tally
+        assert (tally.stored, tally.known, tally.conflict_places) == (1, 0, ("line 1",))
 
 
 async def test_facts_gain_the_sources_of_all_batches(temporal_client: Client) -> None:

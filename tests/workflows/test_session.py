@@ -104,6 +104,24 @@ async def test_a_reused_id_with_other_words_is_refused_and_nothing_of_its_call_i
         assert [e.content for e in await session.episodes()] == ["one", "beside"]
 
 
+@pytest.mark.parametrize("is_test", [True, False])
+async def test_what_was_sent_as_a_test_is_not_remembered_by_sending_it_again(
+    temporal_client: Client, is_test: bool
+) -> None:
+    """Nor does a turn become a test: either is refused, and only the same is acknowledged."""
+    said = EncodeCall(turns=(turn("I moved to Zanzibar.", "m1"),), is_test=is_test)
+    other = said.model_copy(update={"is_test": not is_test})
+    async with running_session(temporal_client) as session:
+        await session.gateway.encode(session.scope, "s1", EncodeRequest(calls=(said,)))
+        request = EncodeRequest(calls=(other, said))
+        refused, again = (await session.gateway.encode(session.scope, "s1", request)).outcomes
+        assert refused.error is not None
+        assert refused.error["code"] == "conflicting_message"
+        assert refused.error["message"].endswith("with other is_test.")
+        assert again.error is None
+        assert [e.is_test for e in await session.episodes()] == [is_test]
+
+
 @pytest.mark.parametrize(
     ("first", "again", "differing"),
     [

@@ -492,6 +492,9 @@ async def test_what_was_done_counts_once_and_becomes_guidance(kept: DigestedMemo
         "of 12 so far, 67% turned out not worth keeping."
     )
     assert await current_guidance(kept.store.inner, ADA) == ((line,), True)
+    page = await kept.store.inner.scroll(ADA, MemoryType.SEMANTIC, limit=50)
+    assert learnt.memory_ids == tuple(m.id for m in page.memories if line in m.content)
+    assert learnt.model_dump().keys() == {"guidance", "tallies"}
 
 
 async def test_what_was_touched_is_looked_through_once_not_for_each_entity(

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from pydantic import BaseModel
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
@@ -22,10 +23,11 @@ from engram.domain.deeds import Actor, AuditFilter, Door, Outcome
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import AccessDenied, AuditUnwritable, InvalidQuery, StorageUnavailable
-from engram.operations.audit import AUDIT, AskAudit, AuditHandlers, Auditor, acting
+from engram.operations.audit import AUDIT, AskAudit, AuditHandlers, Auditor, acting, ids_in
+from engram.operations.catalogue import OPERATIONS
 from engram.operations.memories import GET_MEMORY
 from engram.operations.recall import RECALL
-from engram.operations.registry import AboutMemory, Handlers
+from engram.operations.registry import AboutMemory, Handlers, Operation
 from engram.operations.removal import FORGET
 from engram.operations.turns import ENCODE, Encode
 from engram.recall.request import RecallRequest
@@ -80,6 +82,44 @@ async def test_an_operation_is_noted_with_who_asked_and_the_memories_of_its_answ
     assert found["recall"].actor == Actor(door=Door.LIBRARY)
     assert found["encode"].memory_ids == found["recall"].memory_ids == receipt.episode_ids
     assert found["recall"].at == NOW
+
+
+# What is no id, or the id of something else than a memory.
+NO_IDS = frozenset(
+    {"import_id", "instance_id", "key_id", "message_id", "review_id", "run_id", "session_id"}
+    | {"trace_id", "user_id", "workflow_id", "aliases", "answers", "conflict_places"}
+    | {"explanations", "filters", "guidance", "may_remain", "missing", "rewritten", "steps"}
+    | {"topic"}
+)
+
+
+def filled(kind: Any, name: str, planted: list[str]) -> Any:
+    """A value of this type with an id of its own wherever there may be that of a memory."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields
+        if "id" in fields:
+            fields = {"id": fields["id"]}
+        held = {one: filled(field.annotation, one, planted) for one, field in fields.items()}
+        return kind.model_construct(**held)
+    parts = [one for one in get_args(kind) if one is not type(None)]
+    if get_origin(kind) in {list, tuple}:
+        return (filled(parts[0], f"{name}_id" if parts[0] is str else name, planted),)
+    if kind is str and name.endswith("_id") and not {name, name.removesuffix("_id")} & NO_IDS:
+        planted.append(str(uuid4()))
+        return planted[-1]
+    return filled(parts[0], name, planted) if parts else None
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [one for one in OPERATIONS if one is not AUDIT],
+    ids=lambda operation: str(operation.name),
+)
+def test_every_memory_that_an_answer_names_is_noted(operation: Operation[Any, Any]) -> None:
+    """In whatever part of it, whichever operation answers."""
+    planted: list[str] = []
+    answer = filled(operation.answer, operation.name, planted)
+    assert set(ids_in(answer)) == set(planted)
 
 
 @pytest.mark.parametrize(

@@ -614,12 +614,15 @@ async def test_what_a_prompt_has_already_makes_room_in_its_context(memories: Mem
     assert "number 0" not in lines
     said = tuple(turn.content for turn in chat)
     noted.clear()
-    block = (await handlers.context(ADA, asked.model_copy(update={"already": said}))).context
-    assert [line.split(" (")[0] for line in block.splitlines()[1:-1]] == [
+    block = await handlers.context(ADA, asked.model_copy(update={"already": said}))
+    assert [line.split(" (")[0] for line in block.context.splitlines()[1:-1]] == [
         "- The user likes tea",
         "- I bought tea once.",
     ]
     assert {memory.id for memory in noted} == {known.id, older.id}
+    # The turn that it was concluded from says when that was.
+    assert set(block.memory_ids) == {known.id, older.id, chat[0].id}
+    assert block.model_dump().keys() == {"context"}
     with pytest.raises(InvalidQuery, match="too many texts"):
         ContextRequest.within("tea", 400, SETTINGS, {"already": ("x",) * 257})
 
