@@ -170,6 +170,18 @@ async def test_who_is_not_admitted_over_http(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_no_stream_is_opened_that_would_carry_nothing(
+    up: Up, keys: dict[str, str], method: str
+) -> None:
+    """No session is kept: whoever opens a stream or ends a session is told to POST, at once."""
+    headers = {"Authorization": keys["one"], "Accept": "text/event-stream"}
+    async with httpx2.AsyncClient(timeout=10) as http:
+        answer = await http.request(method, up.url, headers=headers)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert (answer.json()["code"], answer.json()["allowed"]) == ("no_such_address", "POST")
+
+
 async def test_each_request_has_its_own_user(up: Up) -> None:
     """Clients of one key, interleaved, keep to the user that each of them names."""
     key = up.key("many", "--access", "write")
