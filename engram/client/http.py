@@ -398,7 +398,7 @@ def _placed(name: str, value: str) -> str:
         # No id looks like this, and some of it could not stand in an address.
         raise MemoryNotFound(
             "No memory with this id belongs to this user.",
-            hint="Ids come from receipts, recall and list.",
+            hint="Ids come from receipts, recall and listings.",
         )
     return _part(value)
 

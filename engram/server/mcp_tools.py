@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import (
     Awaitable,
     Callable,
@@ -19,7 +20,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 import structlog
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engram.client.engine import TaskBoundContext
 from engram.client.memory import MemoryStore
@@ -329,8 +330,20 @@ def _cut(text: str, longest: int) -> str:
 # --- the tools, described for the models that call them
 
 Limit = Annotated[int, Field(description="How many memories at most, 1 to 50.", ge=1, le=50)]
+# As recall shows it: "[semantic 6f1c1b0e-... conf=0.80]".
+_SHOWN_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+def _id_of(shown: str) -> str:
+    """The id in what was copied out of an answer; what has none, or several, as it is."""
+    found = _SHOWN_ID.findall(shown)
+    return found[0].lower() if len(found) == 1 else shown
+
+
 MemoryId = Annotated[
-    str, Field(description="The id of a memory, as recall shows it in square brackets.")
+    str,
+    AfterValidator(_id_of),
+    Field(description="The id of a memory, which recall shows in square brackets."),
 ]
 Query = Annotated[
     str,
@@ -547,6 +560,7 @@ class MemoryTools:
         review_id: Annotated[str, Field(description="As reviews shows it.")],
         keep: Annotated[
             str,
+            AfterValidator(_id_of),
             Field(
                 description="The id of the memory that the user says holds; or newest, both, none."
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
+from engram.client.memory import MemoryStore
 from tests.support import cli
 from tests.support.ports import free_port
 
@@ -196,6 +198,29 @@ async def test_each_request_has_its_own_user(up: Up) -> None:
     for user, told in zip(users, await asyncio.gather(*map(talk, users)), strict=True):
         assert f"Note 4 belongs to {user}." in told
         assert not [other for other in users if other != user and other in told]
+
+
+async def test_hints_name_only_what_a_model_has(up: Up) -> None:
+    """Whoever is refused is told of no method of the library that is none of the tools."""
+    key = up.key("hints", "--access", "write", "--user", "ada")
+    no_tool = {name for name in dir(MemoryStore) if not name.startswith("_")}
+    unknown = {"memory_id": "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"}
+    async with up.client(key) as client:
+        no_tool -= {tool.name for tool in (await client.list_tools()).tools}
+        assert {"list", "profiles", "protect"} <= no_tool
+        kept = await answer(client, "remember", text="I am here.")
+        turn = {"memory_id": kept.split("Kept as ")[1].split(".")[0]}
+        for tool, given in (
+            *((tool, unknown) for tool in ("history", "verify", "confirm", "dispute", "forget")),
+            *((tool, turn) for tool in ("confirm", "dispute")),
+            *(("resolve", {**one, "resolution": "expired"}) for one in (unknown, turn)),
+            ("profile", {"name": "Sam"}),
+            ("review", {"review_id": "x", "keep": "both"}),
+        ):
+            refused = await client.call_tool(tool, given)
+            assert refused.is_error
+            hint = (refused.structured_content or {})["hint"] or ""
+            assert no_tool.isdisjoint(re.findall(r"\w+", hint)), hint
 
 
 async def test_a_key_that_reads_does_not_write(up: Up) -> None:

@@ -329,6 +329,19 @@ async def test_a_model_can_say_what_the_circumstances_are(engine: FakeEngine) ->
     assert "The context is empty." in text(empty)
 
 
+@pytest.mark.parametrize("shown", ["[{}]", "[semantic {} conf=0.80]", "semantic {}", " {} "])
+async def test_ids_are_taken_as_they_are_shown(engine: FakeEngine, shown: str) -> None:
+    """Models copy an id with what stands around it, or in capitals; the memory is found."""
+    async with client_of(engine) as client:
+        await called(client, "remember", text="I live in Porto.")
+        (episode,) = engine.kept[Scope.of("default", "ada")].values()
+        for written in (episode.id, episode.id.upper()):
+            told = await called(client, "history", memory_id=shown.format(written))
+            assert "I live in Porto." in text(told)
+        # Which of two is meant, nobody knows.
+        assert (await called(client, "history", memory_id=f"{episode.id} {new_id()}")).is_error
+
+
 async def test_errors_say_what_is_allowed(engine: FakeEngine) -> None:
     """A typed error is a tool error: its text for the model, its fields for programs."""
     async with client_of(engine) as client:
