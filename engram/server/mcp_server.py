@@ -185,6 +185,7 @@ def create_server(
         (tools.context, _READS),
         (tools.history, _READS),
         (tools.verify, _READS),
+        (tools.read, _READS),
         (tools.confirm, _ADDS),
         (tools.dispute, _ADDS),
         (tools.resolve, _ADDS),
