@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +101,14 @@ def keys(up: Up) -> dict[str, str]:
     return {"one": f"Bearer {one}", "many": f"Bearer {many}"}
 
 
-def over_a_pipe(folder: Path) -> Client:
+def over_a_pipe(folder: Path, **settings: str) -> Client:
     """A client that starts `engram mcp`."""
     return Client(
         StdioServerParameters(
             command=sys.executable,
             args=["-m", "engram.cli", "mcp", "-u", "ada", "-d", str(folder)],
-            env={key: os.environ[key] for key in ("PYTHONPATH", "PATH") if key in os.environ},
+            env={key: os.environ[key] for key in ("PYTHONPATH", "PATH") if key in os.environ}
+            | settings,
         )
     )
 
@@ -170,6 +173,40 @@ async def test_who_is_not_admitted_over_http(
             up.url, json=message, headers={"Accept": "application/json, text/event-stream", **given}
         )
     assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
+async def test_tomorrow_is_the_one_of_the_users_machine(up: Up, zone: str, hours: int) -> None:
+    """At any hour one of the two zones has another day than UTC: days said are the user's."""
+    there = timezone(timedelta(hours=hours))
+    days = [datetime.now(there).date()]
+    async with over_a_pipe(up.folder, TZ=zone) as client:
+        kept = await answer(client, "remember", text=f"The dentist is tomorrow, says {zone}.")
+        told = await answer(client, "history", memory_id=kept.split("Kept as ")[1].split(".")[0])
+        fact = await answer(client, "history", memory_id=kept.split("Facts in it: ")[1][:36])
+    days.append(datetime.now(there).date())
+    tomorrow = {f"{day + timedelta(days=1)}" for day in days}
+    assert told.splitlines()[1][:10] in {str(day) for day in days}
+    # The day of the event, and the fact itself.
+    assert {fact.splitlines()[1][:10], fact.split("date: ")[1][:10]} <= tomorrow
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
+def test_tomorrow_is_that_of_who_types_it(up: Up, zone: str, hours: int) -> None:
+    """What a command keeps is dated where it was typed."""
+    there = timezone(timedelta(hours=hours))
+    days = [datetime.now(there).date()]
+    whose = ("-u", f"typist{hours}", "-d", str(up.folder), "--json")
+    typed = subprocess.run(
+        [sys.executable, "-m", "engram.cli", "encode", "I fly tomorrow.", *whose],
+        env={**os.environ, "TZ": zone},
+        capture_output=True,
+        check=True,
+    )
+    days.append(datetime.now(there).date())
+    (fact,) = json.loads(typed.stdout)["fact_ids"]
+    found = cli.engram("show", fact, *whose)
+    assert any(f'"value": "{day + timedelta(days=1)}"' in found.stdout for day in days)
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -142,6 +142,34 @@ async def test_recalling_as_of_a_day_means_its_end(engine: FakeEngine) -> None:
         datetime(2026, 5, 20, 8, 15, tzinfo=UTC),
         datetime(2026, 5, 20, 7, 15, tzinfo=UTC),
     ]
+
+
+async def test_moments_are_the_users_where_they_are(engine: FakeEngine) -> None:
+    """On the user's machine what is said has their zone, and so has a moment that names none."""
+    there = timezone(timedelta(hours=-12))
+    now = datetime(2026, 5, 20, 22, tzinfo=there)
+
+    def local_time(moment: datetime | None = None) -> datetime:
+        if moment is not None and moment.year == 1:
+            raise OverflowError
+        return now if moment is None else moment.replace(tzinfo=there)
+
+    access = MemoryAccess.to(store(engine))
+    server = create_server(access, session_id="s1", local_time=local_time)
+    async with access, Client(server) as client:
+        await called(client, "remember", text="I am here.", until="2099-05-20")
+        await called(client, "remember", text="I was there.", when="2026-05-19")
+        await called(client, "recall_at", query="Where?", as_of="2026-05-20")
+        found = await called(client, "recall", query="Where?", valid_at="2026-05-20T08:15:00")
+        odd = await called(client, "recall_at", query="Where?", as_of="0001-01-01")
+    here, before = engine.kept[Scope.of("default", "ada")].values()
+    assert (here.timestamp, here.timestamp.utcoffset()) == (now, timedelta(hours=-12))
+    assert here.expires_at == datetime(2099, 5, 20, 23, 59, 59, 999999, tzinfo=there)
+    assert before.timestamp == datetime(2026, 5, 19, tzinfo=there)
+    assert engine.asked[0][1].as_of == datetime(2026, 5, 20, 23, 59, 59, 999999, tzinfo=there)
+    assert engine.asked[1][1].valid_at == datetime(2026, 5, 20, 8, 15, tzinfo=there)
+    assert not found.is_error
+    assert "A point in time cannot be read." in text(odd)
 
 
 async def test_verifying_quotes_the_source_and_names_the_run(engine: FakeEngine) -> None:
