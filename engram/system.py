@@ -31,6 +31,15 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+def local_time(moment: datetime | None = None) -> datetime:
+    """The present, or a moment that names no zone, in the zone of this machine.
+
+    Raises:
+        OverflowError, ValueError: the moment lies at an end of the calendar.
+    """
+    return (moment or datetime.now(UTC)).astimezone()
+
+
 def new_id() -> str:
     """A fresh random id."""
     return str(uuid4())

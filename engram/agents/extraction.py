@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -294,7 +294,7 @@ def _within(
     """From when to when the quoted words leave open, most narrowly, what is placed in it."""
     if event_at is None:
         return None, None
-    said_at = {episode.id: episode.timestamp for episode in witnesses}
+    said_at = {episode.id: episode.said_at for episode in witnesses}
     named = (
         (told.within.begin, told.within.end)
         for quote in evidence
@@ -309,7 +309,9 @@ def _believable(moment: datetime | None) -> datetime | None:
     """The moment with a timezone; models leave it out, and invent the year 1."""
     if moment is None:
         return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    # A day by itself is kept as that day in UTC, wherever it was spoken of.
+    is_day = moment.time() == time.min
+    aware = moment if moment.tzinfo and not is_day else moment.replace(tzinfo=UTC)
     return aware if _EARLIEST_BELIEVABLE <= aware <= _LATEST_BELIEVABLE else None
 
 
@@ -535,6 +537,6 @@ def _view(alias: str, episode: Episode) -> TurnView:
         alias=alias,
         role=episode.role,
         speaker=episode.speaker,
-        said_at=episode.timestamp,
+        said_at=episode.said_at,
         content=episode.content,
     )

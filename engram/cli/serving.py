@@ -36,6 +36,7 @@ from engram.errors import (
 )
 from engram.settings import Settings
 from engram.system import (
+    local_time,
     new_id,
     new_secret,
     private,
@@ -418,7 +419,7 @@ async def serve_stdio(opener: Callable[[], AbstractAsyncContextManager[MemorySto
         loop.add_signal_handler(number, stop.set)
     async with MemoryAccess(opener) as access:
         # A session for each start: a client starts the program once per conversation or window.
-        server = create_server(access, session_id=f"mcp-{new_id()}")
+        server = create_server(access, session_id=f"mcp-{new_id()}", local_time=local_time)
         serving = asyncio.create_task(server.run_stdio_async())
         asked = asyncio.create_task(stop.wait())
         await asyncio.wait((serving, asked), return_when=asyncio.FIRST_COMPLETED)

@@ -31,6 +31,7 @@ from engram.cli.running import (
     pairs,
 )
 from engram.errors import InvalidQuery, InvalidTurn, StageNotReached
+from engram.system import local_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,7 +167,8 @@ def encode(
         content=_read() if text == "-" else text,
         role=role,
         speaker=speaker,
-        timestamp=moment(at, InvalidTurn),
+        # Who types it is where this machine is: "tomorrow" is theirs.
+        timestamp=moment(at, InvalidTurn) or local_time(),
         message_id=message_id,
         **given.fields(),
     )

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -319,22 +319,79 @@ _LONGEST_TARGET: Final = 65_536
 _HEALTH: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 
 
+class Watch:
+    """Gives up waiting for a process that is there, and answers nothing: one that was stopped.
+
+    Args:
+        patience: Seconds without an answer until it is looked whether it answers anything.
+        is_there: Whether it does.
+    """
+
+    def __init__(self, patience: float, is_there: Callable[[], Awaitable[bool]]) -> None:
+        self._patience = patience
+        self._is_there = is_there
+        self._looking: asyncio.Future[bool] | None = None
+
+    async def over(self, asking: Coroutine[Any, Any, Answer]) -> Answer:
+        """The answer, however long it takes, while the other side answers at all.
+
+        Raises:
+            OwnerUnavailable: it does not.
+        """
+        asked = asyncio.create_task(asking)
+        try:
+            while not (await asyncio.wait((asked,), timeout=self._patience))[0]:
+                if not await self._answers() and not asked.done():
+                    raise OwnerUnavailable(
+                        "The process that has the memory is there, and does not answer.",
+                        hint="It may have been stopped, or be very busy.",
+                    )
+            return asked.result()
+        finally:
+            if asked.cancel():
+                await asyncio.wait((asked,))
+
+    async def _answers(self) -> bool:
+        """Whether it does, by one look for all who wait."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._is_there())
+        return await asyncio.shield(self._looking)
+
+
 class AttachedEngine:
     """A :class:`engram.client.engine.MemoryEngine` behind HTTP.
 
     Args:
         wire: Leads to the application; closed with the engine.
         silence: What to do when nobody answers.
+        watch: Tells whether the other side still answers; None: it is waited for however long.
     """
 
-    def __init__(self, wire: Wire, silence: str = _ENDED_HINT) -> None:
+    def __init__(self, wire: Wire, silence: str = _ENDED_HINT, watch: Watch | None = None) -> None:
         self._wire = HttpTransport(wire, silence)
+        self._watch = watch
         self._health: Mapping[str, Any] = {}
 
     @classmethod
-    def over_socket(cls, path: Path) -> AttachedEngine:
-        """Through a Unix socket."""
-        return cls(SocketWire(path))
+    def over_socket(cls, path: Path, patience: float | None = None) -> AttachedEngine:
+        """Through a Unix socket.
+
+        Args:
+            path: Of the socket.
+            patience: Seconds without an answer until it is asked whether anybody is there, and
+                until that counts as no. None: answers are waited for however long.
+        """
+        if patience is None:
+            return cls(SocketWire(path))
+
+        async def is_there() -> bool:
+            # By a wire of its own: whoever waits may have all the connections of the other.
+            other = cls.over_socket(path)
+            there = await other.answers_within(patience)
+            await other.close()
+            return there
+
+        return cls(SocketWire(path), watch=Watch(patience, is_there))
 
     async def answers_within(self, patience: float) -> bool:
         """Whether the other side answers in so many seconds; if not, this engine is closed."""
@@ -371,6 +428,7 @@ class AttachedEngine:
 
         Raises:
             InvalidInput: something in the request cannot be sent.
+            OwnerUnavailable: nobody answers; of what only reads, nor to anything else.
         """
         body = None
         try:
@@ -388,13 +446,12 @@ class AttachedEngine:
                 "Something that goes into the address of the request is too long.",
                 hint="Cursors and ids go as they came.",
             )
-        return await self._wire.ask(
-            operation.http.method,
-            target,
-            operation.reader,
-            body=body,
-            changes=operation.access is not Access.READ,
+        changes = operation.access is not Access.READ
+        asking = self._wire.ask(
+            operation.http.method, target, operation.reader, body=body, changes=changes
         )
+        # What writes may have arrived, and is done when whoever has it goes on: it is waited for.
+        return await asking if self._watch is None or changes else await self._watch.over(asking)
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.refused`; no door stands before it."""
@@ -433,7 +490,7 @@ def _placed(name: str, value: str) -> str:
         # No id looks like this, and some of it could not stand in an address.
         raise MemoryNotFound(
             "No memory with this id belongs to this user.",
-            hint="Ids come from receipts, recall and list.",
+            hint="Ids come from receipts, recall and listings.",
         )
     return _part(value)
 

@@ -354,7 +354,7 @@ def _where_affirmed(denial: NegationFact, turn: Episode) -> Sentence | None:
 def _was_long_ago(denial: NegationFact, sentence: Sentence, turn: Episode) -> bool:
     """Whether it tells of a time before the denial: "In 2015 I bought a car"."""
     told = denial.confidence.last_confirmed - _IMPRECISION
-    return any(one.at < told for one in starts_told(sentence.text, turn.timestamp))
+    return any(one.at < told for one in starts_told(sentence.text, turn.said_at))
 
 
 async def _like(

@@ -25,6 +25,7 @@ from engram.domain.memories import (
     MemoryType,
     Provenance,
     Unread,
+    utc_offset,
 )
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import (
@@ -292,6 +293,7 @@ class TurnStore:
             role=turn.role,
             speaker=turn.speaker,
             timestamp=turn.timestamp,
+            utc_offset=utc_offset(turn.timestamp),
             message_id=turn.message_id,
             sequence=sequence,
             personal_data=self._guard.marks(request.scope.namespace, turn),
@@ -471,7 +473,7 @@ class TurnStore:
         if episode.unread is not None and episode.unread.rules is not None:
             return Extraction(signal=Signal.LOW, unread=episode.unread.rules)
         return await self._reader.read(
-            episode.content, episode.role, episode.speaker, episode.timestamp, before
+            episode.content, episode.role, episode.speaker, episode.said_at, before
         )
 
     async def _mark_unread(

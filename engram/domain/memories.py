@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
@@ -432,10 +432,18 @@ class Unread(StoredValue):
         return self.refusals > 0 and (self.until is None or now < self.until)
 
 
+def utc_offset(moment: datetime) -> int | None:
+    """Seconds that the zone of an aware moment is east of UTC; None for UTC itself."""
+    offset = moment.utcoffset()
+    return int(offset.total_seconds()) or None if offset is not None else None
+
+
 class Episode(Memory):
     """A turn, verbatim. Its content is never written again.
 
     Attributes:
+        utc_offset: Seconds that the zone of its timestamp was east of UTC, in which the store
+            keeps all times; None for UTC itself.
         unread: What could not be read of it; None where everything was.
         personal_data: Kinds of personal data that its words hold, where the namespace marks them.
     """
@@ -444,6 +452,7 @@ class Episode(Memory):
     role: str
     speaker: str | None = None
     timestamp: Moment
+    utc_offset: int | None = Field(default=None, gt=-86_400, lt=86_400)
     message_id: str
     sequence: int = Field(default=0, ge=0)
     consolidated_at: Moment | None = None
@@ -454,7 +463,14 @@ class Episode(Memory):
     def indexed_text(self) -> str:
         """Speaker and date belong to what is searched: questions name both."""
         who = self.speaker or self.role
-        return f"{who} ({self.timestamp:%d %B %Y}): {self.content}"
+        return f"{who} ({self.said_at:%d %B %Y}): {self.content}"
+
+    @property
+    def said_at(self) -> datetime:
+        """The timestamp as it was where the turn was said: whose "tomorrow" is read by it."""
+        if self.utc_offset is None:
+            return self.timestamp
+        return self.timestamp.astimezone(timezone(timedelta(seconds=self.utc_offset)))
 
 
 class DerivedMemory(Memory):

@@ -46,7 +46,9 @@ class Turn(BaseModel):
             is evidence for a memory.
         content: The words, kept verbatim.
         speaker: The speaker's name, where there is more than one person.
-        timestamp: When it was said, with a timezone; the client's clock when absent.
+        timestamp: When it was said, with a timezone, in which days such as "tomorrow" are read; the
+            client's clock, in UTC, when absent. `engram encode` and `engram mcp` give that of
+            their machine.
         message_id: The application's own id for this message. Sending the same turn
             again is acknowledged and stores nothing new. With other words, further tags,
             other metadata or another summary it is refused.

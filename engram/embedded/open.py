@@ -74,7 +74,7 @@ async def _attached(folder: DataFolder, patience: float) -> AttachedEngine | Non
     while (waited := time.monotonic() - began) < patience:
         owner = folder.owner()
         if owner is not None and _is_ours(owner.socket):
-            engine = AttachedEngine.over_socket(owner.socket)
+            engine = AttachedEngine.over_socket(owner.socket, patience)
             # Not all of it: whoever was forked off an owner that died keeps a socket open
             # on which nobody answers.
             at_once = max(_ATTEMPT_SECONDS, waited)

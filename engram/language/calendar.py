@@ -6,7 +6,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import Enum
 from typing import NamedTuple
 
@@ -298,12 +298,20 @@ class When:
         return {0: "year", 1: "month"}.get(self.value.count("-"), "day")
 
     def begins(self, zone: tzinfo | None) -> datetime:
-        """The first moment of it, in ``zone``."""
-        return datetime.combine(self.day, self.clock or time(), tzinfo=zone)
+        """The first moment of it: of a minute in ``zone``, of a day in UTC, as days are kept."""
+        return moment_of(self.day, self.clock, zone)
 
     def after(self) -> date:
         """The day after the last one of it."""
         return self.until or shift(self.day, 1, self.unit)
+
+
+def moment_of(day: date, clock: time | None, zone: tzinfo | None) -> datetime:
+    """A minute of a day in ``zone``; the day by itself as that day in UTC.
+
+    All times are kept in UTC: a day that began in another zone would be kept as two halves.
+    """
+    return datetime.combine(day, clock or time(), tzinfo=UTC if clock is None else zone)
 
 
 def on_day(day: date, clock: time | None = None) -> When:

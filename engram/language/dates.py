@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from engram.domain.values import Period
@@ -16,6 +16,7 @@ from engram.language.calendar import (
     WORDS,
     Tense,
     When,
+    moment_of,
     small_number,
     tense_at,
 )
@@ -261,7 +262,7 @@ def starts(sentence: str, said_at: datetime) -> list[Start]:
     found = (
         Start(
             _moment(one.when, said_at),
-            None if _BOUNDS.search(turn.low, 0, one.start) else _days(one.when, said_at),
+            None if _BOUNDS.search(turn.low, 0, one.start) else _days(one.when),
         )
         for one in sorted(named, key=lambda one: _widest_first(one.when))
     )
@@ -275,20 +276,19 @@ def _widest_first(when: When) -> int:
 def _moment(when: When, said_at: datetime) -> datetime:
     first = when.day.replace(day=1) if when.counted in {"month", "year"} else when.day
     if when.clock or when.unit in {"month", "year"} or first != when.day:
-        return datetime.combine(first, when.clock or time(), tzinfo=said_at.tzinfo)
+        return moment_of(first, when.clock, said_at.tzinfo)
     here = said_at.date()
     if when.unit == "week":
         here -= timedelta(days=here.weekday())
-    return said_at - (here - first)
+    there = (said_at - (here - first)).replace(tzinfo=UTC)
+    # In zones east of UTC its day has begun sooner.
+    return there if first > here else min(there, said_at)
 
 
-def _days(when: When, said_at: datetime) -> Period:
+def _days(when: When) -> Period:
     loose = when.counted or ("week" if when.unit == "week" else "day")
     leeway = timedelta(days=calendar.DAYS[loose] // 2)
-    first, after = (
-        datetime.combine(day, time(), tzinfo=said_at.tzinfo)
-        for day in (when.day - leeway, when.after() + leeway)
-    )
+    first, after = (moment_of(day, None, UTC) for day in (when.day - leeway, when.after() + leeway))
     return Period(first, after)
 
 

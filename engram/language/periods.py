@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, NamedTuple
 
 from engram.domain.values import Period
@@ -117,7 +117,7 @@ def starts_told(sentence: str, said_at: datetime) -> list[Start]:
     """
     found = starts(sentence, said_at)
     if _SEASON_PAST.search(sentence):
-        period = period_named(sentence, said_at)
+        period = period_named(sentence, said_at.replace(tzinfo=UTC))
         if period is not None and period.begin is not None and period.begin <= said_at:
             found.insert(0, Start(period.begin, period))
     return found

@@ -563,7 +563,7 @@ def _derived(memory: AnyMemory, what: str) -> DerivedMemory:
         raise InvalidInput(
             f"A turn cannot be {what}: it was said.",
             allowed="a conclusion: factual, semantic, procedural or negation",
-            hint="Use protect to keep a turn; or name a conclusion drawn from it.",
+            hint="Name a conclusion drawn from it.",
             details={"id": memory.id},
         )
     return memory

@@ -222,7 +222,7 @@ class DigestHandlers:
         if not found:
             raise MemoryNotFound(
                 "No profile of this user has this name.",
-                hint="profiles() lists them; a profile appears with the first consolidation "
+                hint="Try another of their names; a profile appears with the first consolidation "
                 "that learns something about somebody.",
             )
         entities = {m.detail.entity for m in found if isinstance(m.detail, ProfileDetail)}
@@ -230,7 +230,7 @@ class DigestHandlers:
             raise InvalidQuery(
                 f"{len(entities)} profiles of this user have this name.",
                 allowed="a name that only one of them bears",
-                hint="profiles() lists them with all their names.",
+                hint="Give their full name.",
             )
         newest = max(found, key=lambda m: (m.generation, m.id))
         return _profile(newest, await self._standing(scope, [newest], asked.as_of))

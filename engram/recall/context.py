@@ -142,7 +142,7 @@ def _line(hit: RecallHit) -> str:
 def _marks(hit: RecallHit) -> Iterable[str]:
     memory = hit.memory
     if isinstance(memory, Episode):
-        yield f"{one_line(memory.speaker or memory.role)}, {memory.timestamp:%Y-%m-%d}"
+        yield f"{one_line(memory.speaker or memory.role)}, {memory.said_at:%Y-%m-%d}"
         if memory.session_id is not None:
             yield f"session {memory.session_id}"
         if hit.negated_by:
@@ -155,7 +155,7 @@ def _marks(hit: RecallHit) -> Iterable[str]:
         yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]
     if named:
-        yield f"said in {named[0].session_id} on {named[0].timestamp:%Y-%m-%d}"
+        yield f"said in {named[0].session_id} on {named[0].said_at:%Y-%m-%d}"
     elif memory.source_episode_ids:
         yield f"from turn {memory.source_episode_ids[0]}"
 

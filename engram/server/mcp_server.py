@@ -36,7 +36,14 @@ from engram.operations.refusals import refused
 from engram.operations.registry import Operation
 from engram.recall.context import is_denied
 from engram.server import mcp_tools
-from engram.server.mcp_tools import Answer, McpCaller, Memories, MemoryTools, visitor_of
+from engram.server.mcp_tools import (
+    Answer,
+    LocalTime,
+    McpCaller,
+    Memories,
+    MemoryTools,
+    visitor_of,
+)
 
 # --- typed errors as a model reads them
 
@@ -158,6 +165,7 @@ def create_server(
     access: Memories,
     *,
     session_id: str | Callable[[], str],
+    local_time: LocalTime | None = None,
     middleware: Sequence[ServerMiddleware[None]] = (),
 ) -> MCPServer[None]:
     """The server; whose memory it is, ``access`` decides, and no tool.
@@ -165,6 +173,8 @@ def create_server(
     Args:
         access: The memory of whoever calls.
         session_id: The session that what is remembered belongs to, or what tells it.
+        local_time: The user's, where this program runs on their machine; None where it is not
+            known: whoever stores what is said dates it, and moments without a zone are UTC.
         middleware: Runs around every message.
     """
     server = _TypedServer(
@@ -176,7 +186,8 @@ def create_server(
         log_level="WARNING",
         middleware=middleware,
     )
-    tools = MemoryTools(access, session_id if callable(session_id) else lambda: session_id)
+    whose = session_id if callable(session_id) else lambda: session_id
+    tools = MemoryTools(access, whose, local_time)
     for work, hints in (
         (tools.remember, _ADDS),
         (tools.recall, _READS),
@@ -184,6 +195,7 @@ def create_server(
         (tools.context, _READS),
         (tools.history, _READS),
         (tools.verify, _READS),
+        (tools.read, _READS),
         (tools.confirm, _ADDS),
         (tools.dispute, _ADDS),
         (tools.resolve, _ADDS),

@@ -79,7 +79,8 @@ async def mcp_mounted(
 
     door = _McpDoor(visitor_of)
     serving = asyncio.create_task(door.serve())
-    route = Route(MCP_PATH, endpoint=door)
+    # No session is kept, so a stream that a GET opened would carry nothing.
+    route = Route(MCP_PATH, endpoint=door, methods=["POST"])
     app.router.routes.append(route)
     try:
         yield MCP_PATH

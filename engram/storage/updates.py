@@ -32,7 +32,7 @@ def no_memory(memory_id: str) -> MemoryNotFound:
     """The error for an id that no memory of the user has; one that cannot be an id stays out."""
     return MemoryNotFound(
         "No memory with this id belongs to this user.",
-        hint="Ids come from receipts, recall and list.",
+        hint="Ids come from receipts, recall and listings.",
         details={"memory_id": memory_id} if is_memory_id(memory_id) else {},
     )
 

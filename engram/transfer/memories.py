@@ -28,6 +28,7 @@ from engram.domain.memories import (
     Provenance,
     Tier,
     Vitals,
+    utc_offset,
 )
 from engram.domain.personal_data import PersonalKind
 from engram.domain.plan import (
@@ -306,6 +307,7 @@ def _episode(
         role=item.role,
         speaker=item.speaker,
         timestamp=item.timestamp,
+        utc_offset=utc_offset(item.timestamp),
         message_id=name,
         # What comes with its conclusion is not read for another one.
         consolidated_at=now if item.conclusion else None,

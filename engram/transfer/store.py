@@ -23,6 +23,7 @@ from engram.domain.memories import (
     MemoryType,
     Provenance,
     Unread,
+    utc_offset,
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
@@ -209,6 +210,7 @@ class TurnImporter:
             role=turn.role,
             speaker=turn.speaker,
             timestamp=turn.timestamp,
+            utc_offset=utc_offset(turn.timestamp),
             message_id=turn.message_id,
             sequence=turn.sequence,
             personal_data=self._guard.marks(request.scope.namespace, turn),
@@ -246,7 +248,7 @@ class TurnImporter:
                 content=one.episode.content,
                 role=one.episode.role,
                 speaker=one.episode.speaker,
-                timestamp=one.episode.timestamp,
+                timestamp=one.episode.said_at,
             )
             for one in entries
         ]

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from engram.client.engine import MemoryEngine
-from engram.client.http import AttachedEngine
+from engram.client.http import _AT_ONCE, AttachedEngine
 from engram.client.remote import NetworkWire, remote_engine
 from engram.consolidation.verify import Verification
 from engram.contracts.removal import ForgetReceipt
@@ -660,6 +660,38 @@ async def test_two_servers_one_after_the_other(fake: FakeEngine, tmp_path: Path)
     for _ in range(3):
         async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
             assert (await engine.call(ADA, STATS, NOTHING)).waiting == 0
+    await engine.close()
+
+
+@asynccontextmanager
+async def silent(path: Path) -> AsyncIterator[None]:
+    """Somebody who lets others connect and never answers, as a process that was stopped."""
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.bind(str(path))
+        stopped.listen()
+        yield
+
+
+async def test_reading_gives_up_on_an_owner_that_was_stopped(tmp_path: Path) -> None:
+    """What is only read ends with an error that can pass; what is written is waited for."""
+    engine = AttachedEngine.over_socket(tmp_path / "s", 0.1)
+    async with silent(tmp_path / "s"):
+        writing = asyncio.create_task(engine.call(ADA, ENCODE, turn("hello")))
+        with pytest.raises(OwnerUnavailable, match="does not answer") as error:
+            await asyncio.wait_for(engine.call(ADA, STATS, NOTHING), 20)
+        assert not writing.done()
+        writing.cancel()
+    assert error.value.retryable
+    await engine.close()
+
+
+async def test_reading_waits_for_an_owner_that_takes_long(fake: FakeEngine, tmp_path: Path) -> None:
+    """One that answers other questions meanwhile is waited for, also when all connections wait."""
+    fake.delay = 1.5
+    async with serve_on_socket(fake, tmp_path / "s", settings=SETTINGS):
+        engine = AttachedEngine.over_socket(tmp_path / "s", 1.0)
+        answers = [engine.call(ADA, STATS, NOTHING) for _ in range(_AT_ONCE + 1)]
+        assert {one.waiting for one in await asyncio.gather(*answers)} == {0}
     await engine.close()
 
 

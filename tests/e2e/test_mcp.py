@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
+from engram.client.memory import MemoryStore
 from tests.support import cli
 from tests.support.ports import free_port
 
@@ -97,13 +101,14 @@ def keys(up: Up) -> dict[str, str]:
     return {"one": f"Bearer {one}", "many": f"Bearer {many}"}
 
 
-def over_a_pipe(folder: Path) -> Client:
+def over_a_pipe(folder: Path, **settings: str) -> Client:
     """A client that starts `engram mcp`."""
     return Client(
         StdioServerParameters(
             command=sys.executable,
             args=["-m", "engram.cli", "mcp", "-u", "ada", "-d", str(folder)],
-            env={key: os.environ[key] for key in ("PYTHONPATH", "PATH") if key in os.environ},
+            env={key: os.environ[key] for key in ("PYTHONPATH", "PATH") if key in os.environ}
+            | settings,
         )
     )
 
@@ -170,6 +175,52 @@ async def test_who_is_not_admitted_over_http(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+@pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
+async def test_tomorrow_is_the_one_of_the_users_machine(up: Up, zone: str, hours: int) -> None:
+    """At any hour one of the two zones has another day than UTC: days said are the user's."""
+    there = timezone(timedelta(hours=hours))
+    days = [datetime.now(there).date()]
+    async with over_a_pipe(up.folder, TZ=zone) as client:
+        kept = await answer(client, "remember", text=f"The dentist is tomorrow, says {zone}.")
+        told = await answer(client, "history", memory_id=kept.split("Kept as ")[1].split(".")[0])
+        fact = await answer(client, "history", memory_id=kept.split("Facts in it: ")[1][:36])
+    days.append(datetime.now(there).date())
+    tomorrow = {f"{day + timedelta(days=1)}" for day in days}
+    assert told.splitlines()[1][:10] in {str(day) for day in days}
+    # The day of the event, and the fact itself.
+    assert {fact.splitlines()[1][:10], fact.split("date: ")[1][:10]} <= tomorrow
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
+def test_tomorrow_is_that_of_who_types_it(up: Up, zone: str, hours: int) -> None:
+    """What a command keeps is dated where it was typed."""
+    there = timezone(timedelta(hours=hours))
+    days = [datetime.now(there).date()]
+    whose = ("-u", f"typist{hours}", "-d", str(up.folder), "--json")
+    typed = subprocess.run(
+        [sys.executable, "-m", "engram.cli", "encode", "I fly tomorrow.", *whose],
+        env={**os.environ, "TZ": zone},
+        capture_output=True,
+        check=True,
+    )
+    days.append(datetime.now(there).date())
+    (fact,) = json.loads(typed.stdout)["fact_ids"]
+    found = cli.engram("show", fact, *whose)
+    assert any(f'"value": "{day + timedelta(days=1)}"' in found.stdout for day in days)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_no_stream_is_opened_that_would_carry_nothing(
+    up: Up, keys: dict[str, str], method: str
+) -> None:
+    """No session is kept: whoever opens a stream or ends a session is told to POST, at once."""
+    headers = {"Authorization": keys["one"], "Accept": "text/event-stream"}
+    async with httpx2.AsyncClient(timeout=10) as http:
+        answer = await http.request(method, up.url, headers=headers)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert (answer.json()["code"], answer.json()["allowed"]) == ("no_such_address", "POST")
+
+
 async def test_each_request_has_its_own_user(up: Up) -> None:
     """Clients of one key, interleaved, keep to the user that each of them names."""
     key = up.key("many", "--access", "write")
@@ -184,6 +235,29 @@ async def test_each_request_has_its_own_user(up: Up) -> None:
     for user, told in zip(users, await asyncio.gather(*map(talk, users)), strict=True):
         assert f"Note 4 belongs to {user}." in told
         assert not [other for other in users if other != user and other in told]
+
+
+async def test_hints_name_only_what_a_model_has(up: Up) -> None:
+    """Whoever is refused is told of no method of the library that is none of the tools."""
+    key = up.key("hints", "--access", "write", "--user", "ada")
+    no_tool = {name for name in dir(MemoryStore) if not name.startswith("_")}
+    unknown = {"memory_id": "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"}
+    async with up.client(key) as client:
+        no_tool -= {tool.name for tool in (await client.list_tools()).tools}
+        assert {"list", "profiles", "protect"} <= no_tool
+        kept = await answer(client, "remember", text="I am here.")
+        turn = {"memory_id": kept.split("Kept as ")[1].split(".")[0]}
+        for tool, given in (
+            *((tool, unknown) for tool in ("history", "verify", "confirm", "dispute", "forget")),
+            *((tool, turn) for tool in ("confirm", "dispute")),
+            *(("resolve", {**one, "resolution": "expired"}) for one in (unknown, turn)),
+            ("profile", {"name": "Sam"}),
+            ("review", {"review_id": "x", "keep": "both"}),
+        ):
+            refused = await client.call_tool(tool, given)
+            assert refused.is_error
+            hint = (refused.structured_content or {})["hint"] or ""
+            assert no_tool.isdisjoint(re.findall(r"\w+", hint)), hint
 
 
 async def test_a_key_that_reads_does_not_write(up: Up) -> None:

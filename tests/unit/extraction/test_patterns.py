@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from engram.language.dates import starts
 from engram.language.extractor import extract_facts
 
 WEDNESDAY = datetime(2026, 3, 11, 9, 30, tzinfo=UTC)
@@ -513,6 +514,20 @@ def test_event_at_is_in_the_zone_of_the_turn() -> None:
     (fact,) = extract_facts("see you tomorrow at 9 am", late)
     assert fact.value == "2026-03-12T09:00"
     assert fact.event_at == datetime(2026, 3, 12, 9, tzinfo=late.tzinfo)
+
+
+@pytest.mark.parametrize("hours", [-12, 14])
+def test_a_day_is_kept_as_that_day_wherever_it_is_said(hours: int) -> None:
+    """All times are kept in UTC, in which a day of another zone would begin on the one before."""
+    there = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=hours)))
+    (fact,) = extract_facts("see you tomorrow", there)
+    assert (fact.value, fact.event_at) == ("2026-03-12", datetime(2026, 3, 12, tzinfo=UTC))
+    (start,) = starts("I moved here yesterday.", there)
+    assert f"{start.at.astimezone(UTC):%d}" == "10"
+    assert start.within is not None
+    assert start.within.holds(start.at)
+    (now,) = starts("I moved here today.", there)
+    assert now.at <= there
 
 
 def test_only_dates_have_a_time() -> None:
