@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
+from engram.distribution import VERSION
 from engram.domain.access import Access
 from engram.domain.scope import Scope, check_identifier
 from engram.errors import (
@@ -252,7 +252,6 @@ def _request(operation: Operation[Any, Any], given: dict[str, Any]) -> Any:
 
 # --- whether somebody answers, and whether what is behind them does
 
-VERSION: Final = version("engram-memory")
 # Stand for the ids in the addresses that health gives; attached processes put theirs in.
 WORKFLOW_PLACE: Final = "WORKFLOW-ID"
 RUN_PLACE: Final = "RUN-ID"

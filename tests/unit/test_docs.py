@@ -88,11 +88,13 @@ def test_example_runs(
 
 def test_the_two_commands_come_first() -> None:
     """A new user meets the demo first and the tests second, as they are documented."""
-    commands = re.findall(r"^```sh\n(pip install.*)\n```$", README.read_text("utf-8"), re.MULTILINE)
-    assert commands == [
+    text = README.read_text("utf-8")
+    commands = re.findall(r"^```sh\n(pip install.*)\n```$", text, re.MULTILINE)
+    assert commands[:2] == [
         "pip install uv && uv run engram demo",
         "pip install uv && uv run pytest",
     ]
+    assert "a checkout of this repository" in text.partition("```sh")[0]
 
 
 def test_every_page_with_programs_has_them_run() -> None:

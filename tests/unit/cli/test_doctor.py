@@ -65,7 +65,7 @@ def test_extras(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", version)
     says(installation.needed_extra(around(data)), State.FAILED, "qdrant-edge-py", "[embedded]")
     says(installation.needed_extra(around(data, connected=True)), State.WARNING, "phonenumbers")
-    says(installation.optional_extras(around(data)), State.OK, "engram-memory[mcp]")
+    says(installation.optional_extras(around(data)), State.OK, "pip install '.[mcp]'")
 
 
 def test_temporal_program(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
