@@ -14,6 +14,7 @@ import pytest
 from pydantic_ai.models import override_allow_model_requests
 
 from engram.contracts import names
+from engram.operations.catalogue import OPERATIONS
 from engram.settings import Settings
 from tests.support.page_makers import DOCS, page_maker
 
@@ -30,6 +31,22 @@ VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
 SETTINGS_OF_THE_TESTS = {
     *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
     *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
+}
+
+# What docs/http.md calls what a key opens, and the operation that does it.
+OPENED = {
+    "recall": "recall",
+    "verify": "verify",
+    "profiles": "profiles",
+    "encode": "encode",
+    "import turns": "import-turns",
+    "forget one memory": "forget",
+    "erase a user": "erase",
+    "decay": "decay",
+    "repair": "repair",
+    "migrate": "import",
+    "restore an export": "restore-memories",
+    "test memories": "test-create",
 }
 
 
@@ -111,6 +128,16 @@ def test_settings_page_is_current() -> None:
     committed = (DOCS / "settings.md").read_text(encoding="utf-8")
     again = "run: uv run python docs/generate_settings.py"
     assert committed == page_maker("settings").page(), again
+
+
+def test_pages_say_what_each_access_opens() -> None:
+    """What the table of keys names takes that access, and no other."""
+    page = (DOCS / "http.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(read|write|admin)` \| (.*) \|$", page, re.MULTILINE))
+    access_of = {one.name: one.access.value for one in OPERATIONS}
+    for said, operation in OPENED.items():
+        rows = {access for access, words in table.items() if said in words}
+        assert rows == {access_of[operation]}, said
 
 
 def test_every_setting_has_a_meaning() -> None:
