@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
@@ -28,6 +29,18 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # What a figure is to be put in place of.
 PLACEHOLDER = re.compile(r"@\w+@")
 VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
+# "`ENGRAM_X`, 200 for each", "`ENGRAM_Y` (5 s)"; a number alone in brackets is an HTTP status.
+DEFAULT = re.compile(
+    r"`(ENGRAM_[A-Z0-9_]+)`(?:, (\d+)| \((\d+)(?= [a-zA-Z]))(?: (KB|s|min|minutes|days)\b)?"
+)
+UNITS: dict[str, Callable[[int], object]] = {
+    "": int,
+    "KB": lambda count: count * 1024,
+    "s": lambda count: timedelta(seconds=count),
+    "min": lambda count: timedelta(minutes=count),
+    "minutes": lambda count: timedelta(minutes=count),
+    "days": lambda count: timedelta(days=count),
+}
 SETTINGS_OF_THE_TESTS = {
     *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
     *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
@@ -172,6 +185,23 @@ def test_named_variables_exist(page: Path) -> None:
     known |= {maker.variable_of(name) for name in Settings.model_fields}
     named = set(VARIABLE.findall(page.read_text(encoding="utf-8")))
     assert named - known - SETTINGS_OF_THE_TESTS == set()
+
+
+def test_defaults_that_pages_name_hold() -> None:
+    """A default that a page tells beside a setting's name is the one that holds."""
+    maker = page_maker("settings")
+    defaults = {maker.variable_of(name): field.default for name, field in maker.settings_of()}
+    told = [
+        (variable, UNITS[unit](int(bare or bracketed)))
+        for page in [*PAGES, *ROOT.glob("*.md")]
+        # A decision tells what held when it was taken.
+        if page.parent.name != "decisions"
+        for variable, bare, bracketed, unit in DEFAULT.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert {variable for variable, _ in told} >= {
+        *("ENGRAM_HTTP_REQUESTS_PER_SECOND", "ENGRAM_DECAY_INTERVAL", "ENGRAM_FLUSH_INTERVAL"),
+    }
+    assert [(variable, value) for variable, value in told if defaults[variable] != value] == []
 
 
 def test_decisions_are_numbered_and_listed() -> None:
