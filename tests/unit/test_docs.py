@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -12,9 +13,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import typer
+import typer.core
 from pydantic_ai.models import override_allow_model_requests
 
+from engram.cli.app import whole
 from engram.contracts import names
+from engram.embedded.folder import AUDIT, DataFolder
 from engram.operations.catalogue import OPERATIONS
 from engram.settings import Settings
 from tests.support.page_makers import DOCS, page_maker
@@ -24,6 +29,9 @@ README = ROOT / "README.md"
 WITH_PROGRAMS = [README, *sorted(DOCS.rglob("*.md"))]
 PAGES = sorted([*WITH_PROGRAMS, *(ROOT / "deploy").rglob("*.md")])
 EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DECISION = re.compile(r"\[(\d{4})\]\((?:[^):\s]*/)?(\d{4})-[^)]*\)")
+# "GET /v1/ready", "POST .../erased": what stands before an address of a user may be left out.
+ADDRESS = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/v1|\.\.\.)(/[^\s`?]*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
 # What a figure is to be put in place of.
@@ -202,6 +210,68 @@ def test_defaults_that_pages_name_hold() -> None:
         *("ENGRAM_HTTP_REQUESTS_PER_SECOND", "ENGRAM_DECAY_INTERVAL", "ENGRAM_FLUSH_INTERVAL"),
     }
     assert [(variable, value) for variable, value in told if defaults[variable] != value] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_decisions_say_their_number(page: Path) -> None:
+    """A link that is called by a number leads to the decision of this number."""
+    named = DECISION.findall(page.read_text(encoding="utf-8"))
+    assert [(said, target) for said, target in named if said != target] == []
+
+
+def test_named_addresses_exist() -> None:
+    """Every address of the HTTP API that a page names is in the OpenAPI document."""
+    paths = json.loads((DOCS / "openapi.json").read_text(encoding="utf-8"))["paths"]
+    there = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    of_users = "/v1/namespaces/{namespace}/users/{user_id}"
+    named = {
+        f"{method} {of_users if start == '...' else start}{rest}"
+        for page in PAGES
+        for method, start, rest in ADDRESS.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 3
+    assert named - there == set()
+
+
+def test_operations_page_names_what_lies_in_a_data_folder(tmp_path: Path) -> None:
+    """Whoever backs a folder up can look up every file that it may have."""
+    folder = DataFolder(tmp_path)
+    # Only its owner knows where it answers.
+    assert folder.try_lock()
+    kept = [getattr(folder, name) for name in vars(DataFolder) if not name.startswith("__")]
+    folder.release()
+    named = {path.name for path in kept if isinstance(path, Path) and path != folder.path}
+    named |= {AUDIT, "lock", Settings.load(data_dir=tmp_path).keys_path.name}
+    assert {"encryption", "encryption.json", "temporal.sqlite", "owner.json"} <= named
+    table = (DOCS / "operations.md").read_text(encoding="utf-8").partition("Only the lock files")[0]
+    listed = {name.rstrip("/") for name in re.findall(r"`([^`]+)`", table)}
+    assert named - listed == set()
+
+
+def test_operations_page_tells_what_can_be_tried_without_writing() -> None:
+    """Each command by hand exists and takes --json; what changes memories takes --dry-run."""
+    text = (DOCS / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("## Operating by hand")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    group = typer.main.get_command(whole())
+    assert isinstance(group, typer.core.TyperGroup)
+    takes = {
+        name: {option for one in group.commands[name].params for option in one.opts}
+        for row in rows
+        for words in re.findall(r"`([^`]+)`", row)
+        for name in [words.removeprefix("engram ").split()[0]]
+    }
+    assert len(takes) > 20
+    assert [name for name, options in takes.items() if "--json" not in options] == []
+    assert {name for name, options in takes.items() if "--dry-run" not in options} == {
+        *("status", "energy", "promotions", "health", "inspect", "validate", "briefing", "reviews"),
+        *("replay", "save-histories", "audit"),
+        # Rewrites files; the memories in them stay.
+        "compact",
+        # What the page names as the exception.
+        "review",
+    }
+    assert "except for `review`" in section
 
 
 def test_decisions_are_numbered_and_listed() -> None:
