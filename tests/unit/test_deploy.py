@@ -32,6 +32,8 @@ from engram.server.middleware import OPEN_PATHS
 from engram.server.run import _GRACE_SECONDS
 from engram.settings import Settings
 from engram.storage.server import OLDEST_SERVER
+from engram.workflows.session import _LOCAL_LIMIT
+from engram.workflows.support import LOCAL_STORE
 from engram.workflows.worker import _GRACE
 
 ROOT = Path(__file__).parents[2]
@@ -264,6 +266,16 @@ def test_workers_get_the_time_they_take(
     assert timedelta(seconds=int(seconds[1])) >= needed
     pod = deployment["spec"]["template"]["spec"]
     assert timedelta(seconds=pod["terminationGracePeriodSeconds"]) >= needed
+
+
+def test_what_stores_turns_ends_within_the_grace() -> None:
+    """A worker that is asked to stop finishes the attempts at storing that the README tells of."""
+    told = re.search(r"two attempts of (\d+) s", read("README.md"))
+    assert told is not None
+    assert timedelta(seconds=int(told[1])) == _LOCAL_LIMIT
+    assert LOCAL_STORE.maximum_attempts == 2
+    assert LOCAL_STORE.maximum_attempts * _LOCAL_LIMIT < _GRACE
+    assert f"up to {_GRACE.seconds} s on each" in read("README.md")
 
 
 def test_probes_run_what_the_image_holds(
