@@ -27,7 +27,7 @@ comes from, and points out variables that are no settings.
 
 - Durations are plain seconds (`300`), ISO 8601 (`PT30S`, `PT5M`, `P90D`) or `hh:mm:ss`
   (`00:05:00`).
-- *unset* means that the variable is left out; an empty value is not the same thing.
+- *unset* means that the variable is left out, or empty: `ENGRAM_MODEL=` sets nothing.
 - Nested settings can also be given as one JSON object:
   `ENGRAM_CONFIDENCE_WEIGHTS='{"extraction": 0.4, "corroboration": 0.35}'`.
 - Keys are never printed.

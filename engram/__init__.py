@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from engram.distribution import VERSION
+
 if TYPE_CHECKING:
     from engram.client.connect import connect
     from engram.client.memory import MemoryStore
@@ -130,7 +132,7 @@ __all__ = [
     "open_sync",
     "period_named",
 ]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
+from engram.distribution import how_to_install
+
 LONGEST_DELAY: Final = 3600.0
 """Seconds. Who asks for more is asked again after it all the same: nobody waits so long."""
 
@@ -405,7 +407,7 @@ def needs_extra(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise EmbeddedPartMissing(
             f"The package {error.name!r} is not installed.",
-            allowed=f"pip install 'engram-memory[{extra}]'",
+            allowed=how_to_install(extra),
             hint="A program that only talks to servers uses engram.connect and needs no extra.",
             details={"extra": extra, "package": error.name},
         ) from error

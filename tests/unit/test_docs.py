@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import typer
+import typer.core
 from pydantic_ai.models import override_allow_model_requests
 
+from engram.cli.app import whole
 from engram.contracts import names
+from engram.embedded.folder import AUDIT, DataFolder
+from engram.operations.catalogue import OPERATIONS
 from engram.settings import Settings
 from tests.support.page_makers import DOCS, page_maker
 
@@ -22,14 +29,45 @@ README = ROOT / "README.md"
 WITH_PROGRAMS = [README, *sorted(DOCS.rglob("*.md"))]
 PAGES = sorted([*WITH_PROGRAMS, *(ROOT / "deploy").rglob("*.md")])
 EXAMPLE = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DECISION = re.compile(r"\[(\d{4})\]\((?:[^):\s]*/)?(\d{4})-[^)]*\)")
+# "GET /v1/ready", "POST .../erased": what stands before an address of a user may be left out.
+ADDRESS = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) (/v1|\.\.\.)(/[^\s`?]*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 # In tables and prose ENGRAM_X_Y; an ending like "..._BYTES" is not a name.
 # What a figure is to be put in place of.
 PLACEHOLDER = re.compile(r"@\w+@")
 VARIABLE = re.compile(r"\bENGRAM_[A-Z0-9_]*[A-Z0-9]\b")
+# "`ENGRAM_X`, 200 for each", "`ENGRAM_Y` (5 s)"; a number alone in brackets is an HTTP status.
+DEFAULT = re.compile(
+    r"`(ENGRAM_[A-Z0-9_]+)`(?:, (\d+)| \((\d+)(?= [a-zA-Z]))(?: (KB|s|min|minutes|days)\b)?"
+)
+UNITS: dict[str, Callable[[int], object]] = {
+    "": int,
+    "KB": lambda count: count * 1024,
+    "s": lambda count: timedelta(seconds=count),
+    "min": lambda count: timedelta(minutes=count),
+    "minutes": lambda count: timedelta(minutes=count),
+    "days": lambda count: timedelta(days=count),
+}
 SETTINGS_OF_THE_TESTS = {
     *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
     *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
+}
+
+# What docs/http.md calls what a key opens, and the operation that does it.
+OPENED = {
+    "recall": "recall",
+    "verify": "verify",
+    "profiles": "profiles",
+    "encode": "encode",
+    "import turns": "import-turns",
+    "forget one memory": "forget",
+    "erase a user": "erase",
+    "decay": "decay",
+    "repair": "repair",
+    "migrate": "import",
+    "restore an export": "restore-memories",
+    "test memories": "test-create",
 }
 
 
@@ -88,11 +126,13 @@ def test_example_runs(
 
 def test_the_two_commands_come_first() -> None:
     """A new user meets the demo first and the tests second, as they are documented."""
-    commands = re.findall(r"^```sh\n(pip install.*)\n```$", README.read_text("utf-8"), re.MULTILINE)
-    assert commands == [
+    text = README.read_text("utf-8")
+    commands = re.findall(r"^```sh\n(pip install.*)\n```$", text, re.MULTILINE)
+    assert commands[:2] == [
         "pip install uv && uv run engram demo",
         "pip install uv && uv run pytest",
     ]
+    assert "a checkout of this repository" in text.partition("```sh")[0]
 
 
 def test_every_page_with_programs_has_them_run() -> None:
@@ -109,6 +149,16 @@ def test_settings_page_is_current() -> None:
     committed = (DOCS / "settings.md").read_text(encoding="utf-8")
     again = "run: uv run python docs/generate_settings.py"
     assert committed == page_maker("settings").page(), again
+
+
+def test_pages_say_what_each_access_opens() -> None:
+    """What the table of keys names takes that access, and no other."""
+    page = (DOCS / "http.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(read|write|admin)` \| (.*) \|$", page, re.MULTILINE))
+    access_of = {one.name: one.access.value for one in OPERATIONS}
+    for said, operation in OPENED.items():
+        rows = {access for access, words in table.items() if said in words}
+        assert rows == {access_of[operation]}, said
 
 
 def test_every_setting_has_a_meaning() -> None:
@@ -143,6 +193,85 @@ def test_named_variables_exist(page: Path) -> None:
     known |= {maker.variable_of(name) for name in Settings.model_fields}
     named = set(VARIABLE.findall(page.read_text(encoding="utf-8")))
     assert named - known - SETTINGS_OF_THE_TESTS == set()
+
+
+def test_defaults_that_pages_name_hold() -> None:
+    """A default that a page tells beside a setting's name is the one that holds."""
+    maker = page_maker("settings")
+    defaults = {maker.variable_of(name): field.default for name, field in maker.settings_of()}
+    told = [
+        (variable, UNITS[unit](int(bare or bracketed)))
+        for page in [*PAGES, *ROOT.glob("*.md")]
+        # A decision tells what held when it was taken.
+        if page.parent.name != "decisions"
+        for variable, bare, bracketed, unit in DEFAULT.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert {variable for variable, _ in told} >= {
+        *("ENGRAM_HTTP_REQUESTS_PER_SECOND", "ENGRAM_DECAY_INTERVAL", "ENGRAM_FLUSH_INTERVAL"),
+    }
+    assert [(variable, value) for variable, value in told if defaults[variable] != value] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_decisions_say_their_number(page: Path) -> None:
+    """A link that is called by a number leads to the decision of this number."""
+    named = DECISION.findall(page.read_text(encoding="utf-8"))
+    assert [(said, target) for said, target in named if said != target] == []
+
+
+def test_named_addresses_exist() -> None:
+    """Every address of the HTTP API that a page names is in the OpenAPI document."""
+    paths = json.loads((DOCS / "openapi.json").read_text(encoding="utf-8"))["paths"]
+    there = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    of_users = "/v1/namespaces/{namespace}/users/{user_id}"
+    named = {
+        f"{method} {of_users if start == '...' else start}{rest}"
+        for page in PAGES
+        for method, start, rest in ADDRESS.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 3
+    assert named - there == set()
+
+
+def test_operations_page_names_what_lies_in_a_data_folder(tmp_path: Path) -> None:
+    """Whoever backs a folder up can look up every file that it may have."""
+    folder = DataFolder(tmp_path)
+    # Only its owner knows where it answers.
+    assert folder.try_lock()
+    kept = [getattr(folder, name) for name in vars(DataFolder) if not name.startswith("__")]
+    folder.release()
+    named = {path.name for path in kept if isinstance(path, Path) and path != folder.path}
+    named |= {AUDIT, "lock", Settings.load(data_dir=tmp_path).keys_path.name}
+    assert {"encryption", "encryption.json", "temporal.sqlite", "owner.json"} <= named
+    table = (DOCS / "operations.md").read_text(encoding="utf-8").partition("Only the lock files")[0]
+    listed = {name.rstrip("/") for name in re.findall(r"`([^`]+)`", table)}
+    assert named - listed == set()
+
+
+def test_operations_page_tells_what_can_be_tried_without_writing() -> None:
+    """Each command by hand exists and takes --json; what changes memories takes --dry-run."""
+    text = (DOCS / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("## Operating by hand")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    group = typer.main.get_command(whole())
+    assert isinstance(group, typer.core.TyperGroup)
+    takes = {
+        name: {option for one in group.commands[name].params for option in one.opts}
+        for row in rows
+        for words in re.findall(r"`([^`]+)`", row)
+        for name in [words.removeprefix("engram ").split()[0]]
+    }
+    assert len(takes) > 20
+    assert [name for name, options in takes.items() if "--json" not in options] == []
+    assert {name for name, options in takes.items() if "--dry-run" not in options} == {
+        *("status", "energy", "promotions", "health", "inspect", "validate", "briefing", "reviews"),
+        *("replay", "save-histories", "audit"),
+        # Rewrites files; the memories in them stay.
+        "compact",
+        # What the page names as the exception.
+        "review",
+    }
+    assert "except for `review`" in section
 
 
 def test_decisions_are_numbered_and_listed() -> None:

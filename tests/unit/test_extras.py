@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from engram.distribution import DISTRIBUTION, VERSION
 from tests.support.ports import free_port
 
 # What every installation has is loaded once; each case goes on in a copy of that program.
@@ -34,6 +40,9 @@ MISSING = (
     ("phonenumbers", ["worker"], "worker"),
     ("mcp", ["mcp", "-u", "ada"], "mcp"),
 )
+ROOT = Path(__file__).parents[2]
+INSTALLED = re.compile(r"pip install +(?P<what>'[^']*'|[^\s`]+)")
+ASKED_FOR = re.compile(r"""(?:how_to_install|needs_extra)\(["'](\w+)["']\)""")
 OF_EXTRAS = ("phonenumbers", "qdrant_edge", "wordllama", "fastapi", "uvicorn")
 
 
@@ -57,7 +66,7 @@ def test_a_missing_package_names_its_extra_and_a_client_needs_none(tmp_path: Pat
     assert done.stdout.split() == [*("1" for _ in MISSING), "0"], done.stderr
     for number, (package, _, extra) in enumerate(MISSING):
         said = (tmp_path / str(number)).read_text()
-        assert f"engram-memory[{extra}]" in said
+        assert f"pip install '.[{extra}]' in a checkout" in said
         assert package in said
         assert "Traceback" not in said
 
@@ -71,3 +80,41 @@ def test_whoever_asks_over_http_loads_neither_engine_nor_models() -> None:
         "import engram.client.connect\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    """What pyproject.toml says of the project."""
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
+
+
+def test_name_and_version_are_those_of_the_package(project: dict[str, Any]) -> None:
+    """What the program says of itself, and asks its own metadata for, is what is installed."""
+    assert (project["name"], project["version"]) == (DISTRIBUTION, VERSION)
+
+
+@pytest.mark.checkout
+def test_extras_that_errors_name_exist(project: dict[str, Any]) -> None:
+    """Each hint names an extra that there is."""
+    sources = [
+        path
+        for folder in ("engram", "workflows", "activities")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = {extra for path in sources for extra in ASKED_FOR.findall(path.read_text("utf-8"))}
+    assert {"embedded", "fastembed"} <= named
+    assert named <= project["optional-dependencies"].keys()
+
+
+def test_pages_install_nothing_but_the_checkout(project: dict[str, Any]) -> None:
+    """No page has a reader install a package of an index as Engram: none there is ours."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md")]
+    pages += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+    texts = [page.read_text("utf-8") for page in pages]
+    asked = {found["what"].strip("'") for text in texts for found in INSTALLED.finditer(text)}
+    checkouts = {what for what in asked if what.startswith(".[")}
+    assert checkouts
+    assert asked - checkouts == {"uv"}
+    extras = {extra for what in checkouts for extra in what[2:-1].split(",")}
+    assert extras <= project["optional-dependencies"].keys()

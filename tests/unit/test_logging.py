@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -113,6 +114,28 @@ def test_a_traceback_shows_no_local_variables(style: str) -> None:
     except RuntimeError:
         structlog.get_logger("engram.test").exception("went wrong")
     assert "failed after 15 characters" in out.getvalue()
+    assert content not in out.getvalue()
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_traceback_of_a_library_is_a_text_in_json_too() -> None:
+    """What the SDK logs of a failure names its frames and causes, without local variables."""
+    out = io.StringIO()
+    configure_logging(style="json", stream=out)
+    content = "my secret " + "diary"
+    try:
+        try:
+            raise ValueError("the cause")  # noqa: TRY301 - it is what is logged
+        except ValueError as cause:
+            raise RuntimeError(f"failed after {len(content)} characters") from cause
+    except RuntimeError:
+        logging.getLogger("temporalio.activity").warning("Completing as failed", exc_info=True)
+    line = json.loads(out.getvalue())
+    assert (line["event"], line["level"]) == ("Completing as failed", "warning")
+    assert "exc_info" not in line
+    told = line["exception"]
+    assert re.search(r"ValueError: the cause\n.*test_logging.py.*RuntimeError", told, re.DOTALL)
+    assert told.endswith("failed after 15 characters")
     assert content not in out.getvalue()
 
 

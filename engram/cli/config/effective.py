@@ -100,7 +100,8 @@ def effective(
     """
     given = dict(options or {})
     named = {key.upper(): value for key, value in environment.items()}
-    loaded = _loaded(named, given)
+    # As settings are read: one that is set to nothing is not set.
+    loaded = _loaded({key: value for key, value in named.items() if value}, given)
     found = tuple(
         Setting(
             name=name,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from engram.distribution import DISTRIBUTION, how_to_install
 from engram.embedded.program import find_temporal
 from engram.errors import EmbeddedPartMissing
 
@@ -94,7 +95,6 @@ Check = Callable[[CheckContext], CheckResult | Awaitable[CheckResult]]
 _OLDEST: Final = (3, 11)
 _SYSTEMS: Final = ("Linux", "Darwin")
 _MACHINES: Final = ("x86_64", "amd64", "arm64", "aarch64")
-_DISTRIBUTION: Final = "engram-memory"
 _CONNECTED_INSTEAD: Final = "use the connected mode here (--connected)"
 _SECONDS: Final = 10.0
 
@@ -119,11 +119,10 @@ def needed_extra(around: CheckContext) -> CheckResult:
     if not missing:
         return ok(f"extra {extra}", "installed")
     found = f"missing: {', '.join(missing)}"
+    install = how_to_install(extra)
     if around.connected:
-        return warning(
-            "extra worker", found, f"`engram worker` cannot run here without: {_install(extra)}"
-        )
-    return failed("extra embedded", found, f"{_install(extra)}, or {_CONNECTED_INSTEAD}")
+        return warning("extra worker", found, f"`engram worker` cannot run here without: {install}")
+    return failed("extra embedded", found, f"{install}, or {_CONNECTED_INSTEAD}")
 
 
 def optional_extras(_: CheckContext) -> CheckResult:
@@ -131,7 +130,7 @@ def optional_extras(_: CheckContext) -> CheckResult:
     words = []
     for extra, for_what in (("serve", "the HTTP API"), ("mcp", "MCP clients")):
         there = not missing_packages(extra)
-        words.append(f"{for_what}: {'installed' if there else _install(extra)}")
+        words.append(f"{for_what}: {'installed' if there else how_to_install(extra)}")
     return ok("optional extras", "; ".join(words))
 
 
@@ -142,7 +141,7 @@ def temporal_program(around: CheckContext) -> CheckResult:
     try:
         program = find_temporal()
     except EmbeddedPartMissing as error:
-        return failed("temporal program", error.message, error.hint or _install("embedded"))
+        return failed("temporal program", error.message, error.hint or how_to_install("embedded"))
     try:
         answer = subprocess.run(  # noqa: S603 - the program that the embedded mode starts
             [str(program), "--version"],
@@ -155,7 +154,7 @@ def temporal_program(around: CheckContext) -> CheckResult:
         return failed(
             "temporal program",
             f"{program} does not run ({type(error).__name__})",
-            f"{_install('embedded')} again, for this machine",
+            f"for this machine, again: {how_to_install('embedded')}",
         )
     return ok("temporal program", answer.stdout.strip().splitlines()[0])
 
@@ -163,7 +162,7 @@ def temporal_program(around: CheckContext) -> CheckResult:
 def missing_packages(extra: str) -> list[str]:
     """Packages of an extra that are not installed, by what the installed Engram asks for."""
     try:
-        wanted = importlib.metadata.requires(_DISTRIBUTION) or []
+        wanted = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         # Run from its source without being installed: nothing is known about extras.
         return []
@@ -177,7 +176,3 @@ def missing_packages(extra: str) -> list[str]:
             except importlib.metadata.PackageNotFoundError:
                 missing.append(package)
     return missing
-
-
-def _install(extra: str) -> str:
-    return f"pip install 'engram-memory[{extra}]'"

@@ -24,8 +24,9 @@ from engram.embedded.folder import (
 )
 from engram.embedded.keys import folder_keys
 from engram.embedding.choice import make_embedder
-from engram.errors import EngramError, PortInUse, SchemaMismatch
-from engram.settings import RULES
+from engram.errors import EngramError, InvalidSettings, PortInUse, SchemaMismatch
+from engram.server.listening import listening_at
+from engram.settings import RULES, Settings
 from engram.storage.payload import check_identity
 from engram.storage.trail import AuditTrail
 from engram.system import FileLock, new_secret, system_clock
@@ -303,18 +304,24 @@ async def store(around: CheckContext) -> CheckResult:
 
 def ports(around: CheckContext) -> CheckResult:
     """The ports that are asked for are free, or taken by the process that runs on the folder."""
-    asked = _asked_ports(around)
-    if not asked:
+    given = around.settings
+    asked = _asked_ports(given)
+    if not asked and not given.http_enabled:
         return ok("ports", "free ones are chosen")
     data = existing(around)
     if data is not None and _locked(data.path / "lock"):
         return ok("ports", "taken by the process that runs on the folder")
-    for name, port in asked.items():
-        try:
+    free = list(asked.values())
+    try:
+        for name, port in asked.items():
             require_free(port, name)
-        except PortInUse as error:
-            return failed("ports", error.message, error.hint or f"set {name}")
-    return ok("ports", f"free: {', '.join(map(str, asked.values()))}")
+        if given.http_enabled:
+            # Whatever `engram up` would say of it.
+            with listening_at(given.http_host, given.http_port):
+                free.append(given.http_port)
+    except (PortInUse, InvalidSettings) as error:
+        return failed("ports", error.message, error.hint or f"allowed: {error.allowed}")
+    return ok("ports", f"free: {', '.join(map(str, free))}")
 
 
 def existing(around: CheckContext) -> DataFolder | None:
@@ -323,13 +330,11 @@ def existing(around: CheckContext) -> DataFolder | None:
     return DataFolder(path) if path.is_dir() and os.access(path, os.R_OK | os.W_OK) else None
 
 
-def _asked_ports(around: CheckContext) -> dict[str, int]:
-    given = around.settings
+def _asked_ports(given: Settings) -> dict[str, int]:
+    """The ports of Temporal's that are asked for; unset, a free one is chosen."""
     asked: dict[str, int | None] = {"ENGRAM_TEMPORAL_PORT": given.temporal_port}
     if given.temporal_ui:
         asked["ENGRAM_TEMPORAL_UI_PORT"] = given.temporal_ui_port
-    if given.http_enabled:
-        asked["ENGRAM_HTTP_PORT"] = given.http_port
     return {name: port for name, port in asked.items() if port is not None}
 
 

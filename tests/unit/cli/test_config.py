@@ -60,6 +60,23 @@ def test_an_option_wins_and_is_named() -> None:
     assert (one(found, "data_dir").value, one(found, "data_dir").origin) == ("/b", Origin.OPTION)
 
 
+def test_an_empty_variable_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown of empty variables is what a program has that starts with them."""
+    empty = {
+        "ENGRAM_DATA_DIR": "",
+        "ENGRAM_BUFFER_TURNS": "",
+        "ENGRAM_LIFECYCLE__ENERGY": "",
+        "ENGRAM_LIFECYCLE__ENERGY__START": "",
+    }
+    for variable, value in empty.items():
+        monkeypatch.setenv(variable, value)
+    found, settings = effective_settings.effective(empty)
+    assert settings.model_dump() == Settings.load().model_dump()
+    assert {each.origin for each in found.settings} == {Origin.DEFAULT}
+    assert (found.problems, found.unknown) == ({}, ())
+    assert effective({"ENGRAM_MODLE": ""}).unknown[0].nearest == "ENGRAM_MODEL"
+
+
 def test_secrets_are_hidden() -> None:
     """A secret is there or not; its words are nowhere in what is shown, wrong ones included."""
     found = effective({"ENGRAM_QDRANT_API_KEY": "hunter2", "ENGRAM_TEMPORAL_API_KEY": "hunter3"})

@@ -21,7 +21,8 @@ from engram.cli.doctor.installation import CheckContext, CheckResult, State
 from engram.domain.learning import LearningRules
 from engram.embedded.folder import DataFolder, ServerRecord
 from engram.embedding.choice import make_embedder
-from engram.errors import EmbeddedPartMissing
+from engram.errors import EmbeddedPartMissing, PortInUse
+from engram.server.listening import public_listener
 from engram.storage.payload import identity_record
 from engram.system import FileLock
 from tests.support.cli import engram
@@ -65,7 +66,7 @@ def test_extras(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", version)
     says(installation.needed_extra(around(data)), State.FAILED, "qdrant-edge-py", "[embedded]")
     says(installation.needed_extra(around(data, connected=True)), State.WARNING, "phonenumbers")
-    says(installation.optional_extras(around(data)), State.OK, "engram-memory[mcp]")
+    says(installation.optional_extras(around(data)), State.OK, "pip install '.[mcp]'")
 
 
 def test_temporal_program(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +279,20 @@ def test_ports(data: Path) -> None:
         says(local.ports(taken), State.OK, "by the process that runs")
         owned.release()
     says(local.ports(taken), State.OK, f"free: {port}")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
+def test_a_taken_port_of_the_http_api_is_advised_on_as_it_starts(data: Path, host: str) -> None:
+    """The HTTP API never chooses a port itself: what helps is what `engram up` says."""
+    with socket.create_server((host, 0)) as listening:
+        port = listening.getsockname()[1]
+        given = around(data, {"ENGRAM_HTTP_PORT": str(port), "ENGRAM_HTTP_HOST": host})
+        with pytest.raises(PortInUse) as refused, public_listener(given.settings):
+            pass
+        found = local.ports(given)
+    says(found, State.FAILED, str(port))
+    assert (found.found, found.advice) == (refused.value.message, refused.value.hint)
+    says(local.ports(given), State.OK, f"free: {port}")
 
 
 # --- the command

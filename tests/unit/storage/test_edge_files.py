@@ -550,7 +550,7 @@ def test_a_missing_engine_names_the_extra_and_the_other_mode(
     """Where qdrant-edge-py is not installed, the error says what to install or use instead."""
     monkeypatch.setitem(sys.modules, "qdrant_edge", None)
     monkeypatch.delitem(sys.modules, "engram.storage.edge_engine")
-    with pytest.raises(EmbeddedPartMissing, match=r"engram-memory\[embedded\].*connected mode"):
+    with pytest.raises(EmbeddedPartMissing, match=r"\[embedded\].*connected mode"):
         importlib.import_module("engram.storage.edge_engine")
 
 
