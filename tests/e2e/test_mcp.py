@@ -129,7 +129,7 @@ def words(result: CallToolResult) -> str:
 
 async def test_over_http(up: Up) -> None:
     """Remember, recall now and as of before, verify, count and read, in one session."""
-    async with up.client(up.key("ada", "--access", "write", "--user", "ada")) as client:
+    async with up.client(up.key("alma", "--access", "write", "--user", "alma")) as client:
         kept = await answer(client, "remember", text="My e-mail is ada@example.org.")
         fact = kept.split("Facts in it: ")[1].split(".")[0]
         found = await answer(client, "recall", query="e-mail", types=["factual"])
