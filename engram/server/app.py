@@ -12,6 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from engram.distribution import VERSION
 from engram.errors import EngramError
 from engram.ports import Clock
 from engram.server.middleware import (
@@ -29,7 +30,6 @@ from engram.server.middleware import (
 from engram.server.routes import (
     ACCESS,
     OPEN,
-    VERSION,
     EngineProvider,
     GuardedRoute,
     ReadinessCheck,
