@@ -264,6 +264,9 @@ class _Denied:
         if self.verb == "be" and not set(_content_stems(predicate[1:])) <= set(self.terms):
             # "is married to" a nurse is not "is" a nurse.
             return False
+        if "and" in objects and found - set(self.terms):
+            # Who no longer likes chess may still like "playing guitar and chess".
+            return False
         return (
             bool(verbs & self._verbs) and set(self.terms) <= found and self._head_matches(objects)
         )
