@@ -39,8 +39,9 @@ from engram.language.negation_scope import (
     pattern_terms,
 )
 from engram.language.periods import starts_told
-from engram.language.statements.clauses import Sentence, clauses, sentences, verbatim
+from engram.language.statements.clauses import Sentence, clauses, is_reported, sentences, verbatim
 from engram.language.statements.third_person import as_statement, retold, third_person
+from engram.language.vocabulary import expression
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import (
     AnyOf,
@@ -71,6 +72,8 @@ _EACH = 32
 _IMPRECISION = timedelta(days=31)
 _USER = re.compile(r"\bthe user(?P<own>'s)?(?!\w)", re.IGNORECASE)
 _DOES_NOT = re.compile(r" (?:(?:does|do) not (?P<verb>[a-z]{1,40})|(?P<be>is|are) not)(?=[ .])")
+# Who does it again does it; what else is told of it says no more than how.
+_PLAINLY = re.compile(r"[,;:]|\bagain\b", re.IGNORECASE)
 _SPEAKING = re.compile(r"(?:i|we)(?:'|\b)", re.IGNORECASE)
 # The words are the turn's, but put together anew.
 _REWORDED = 0.75
@@ -345,10 +348,25 @@ def _where_affirmed(denial: NegationFact, turn: Episode) -> Sentence | None:
     """The sentence in which the speaker says of themselves that it is so."""
     who = turn.speaker or "The user"
     for sentence in sentences(turn.content):
-        told = (retold(one.text, who) for one in clauses(sentence) if _SPEAKING.match(one.text))
+        told = (
+            retold(one.text, who)
+            for one in clauses(sentence)
+            if _SPEAKING.match(one.text)
+            and not is_reported(sentence.text.removesuffix(one.text))
+            and not _is_limited(denial, one.text)
+        )
         if any(affirms(denial, one) for one in told) and not _was_long_ago(denial, sentence, turn):
             return sentence
     return None
+
+
+def _is_limited(denial: NegationFact, clause: str) -> bool:
+    """Whether it is said only of some time, place or case: "I take ibuprofen in emergencies"."""
+    verb = pattern_terms(denial.negates_pattern)[0]
+    # A dog from the shelter is one's own, a car from the rental place is not.
+    limits = ("seldom", "lent") if verb == "have" else ("seldom", "limited_to")
+    said = _PLAINLY.split(clause, maxsplit=1)[0]
+    return any(expression("statements", name).search(said) for name in limits)
 
 
 def _was_long_ago(denial: NegationFact, sentence: Sentence, turn: Episode) -> bool:
@@ -417,10 +435,14 @@ def _opposed(
         for denial in denials
         for terms in (frozenset(pattern_terms(denial.negates_pattern)[1:]),)
         for one, claimed in claims
-        if denial.is_test == one.is_test
-        and terms <= claimed
-        and (covers(denial, one) or brings_about(denial, one))
+        if denial.is_test == one.is_test and terms <= claimed and _takes_back(denial, one)
     ]
+
+
+def _takes_back(denial: NegationFact, one: SemanticMemory) -> bool:
+    if one.slot is None:
+        return affirms(denial, one.content)
+    return covers(denial, one) or brings_about(denial, one)
 
 
 def _is_so(denial: NegationFact, affirming: SemanticMemory, turn: Episode) -> bool:

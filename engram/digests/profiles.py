@@ -69,7 +69,11 @@ _HEALTH = re.compile(
     r"diagnos\w+|diseases?|disorders?|syndrome|suffers? from)\b",
     re.IGNORECASE,
 )
-_TOLD_OF_THE_USER = re.compile(r"\A(?:the )?user(?!['’\w])", re.IGNORECASE)
+_TOLD_OF_THE_USER = re.compile(
+    r"\A(?:the )?user(?:(?!['’\w])"
+    r"|['’]s (?P<what>(?:(?!(?:is|are|was|were|has|have)\b)[\w'’-]+ ){1,4}))",
+    re.IGNORECASE,
+)
 _OBJECTS_LISTED = 24
 _FOLDABLE = 2
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -118,13 +122,21 @@ def is_of_the_user(memory: Told) -> bool:
     slot = memory.slot
     if slot is None:
         # A correction without a slot says what is not so.
-        told = (
-            _TOLD_OF_THE_USER.match(memory.content) and memory.category is not Category.CORRECTION
-        )
-        return memory.category in BEHAVIOUR or bool(told and _is_general(memory))
+        told = memory.category is not Category.CORRECTION and _is_told_of_the_user(memory.content)
+        return memory.category in BEHAVIOUR or (told and _is_general(memory))
     if slot.subject != USER:
         return _is_general(memory) and _is_of_their_own(slot)
     return memory.category in BEHAVIOUR or _is_current_value(memory) or _is_general(memory)
+
+
+def _is_told_of_the_user(content: str) -> bool:
+    """Whether it begins with the user, or something of theirs: "The user's blood type"."""
+    told = _TOLD_OF_THE_USER.match(content)
+    if told is None:
+        return False
+    # Of "the user's sisters" it tells nothing of the user.
+    words = re.findall(r"[^\W\d_]+", (told["what"] or "").casefold())
+    return PERSON_ROLES.keys().isdisjoint(words + [word.removesuffix("s") for word in words])
 
 
 def _is_general(memory: SemanticMemory) -> bool:

@@ -131,11 +131,16 @@ def _valid(hour: int, minute: str | None) -> time | None:
 
 
 class Tense(Enum):
-    """What the verb nearest to a date says."""
+    """What the verb nearest to a date says.
+
+    INTENDED is the future of what is past: "we agreed to meet on May 3" may be told before that
+    day or after it.
+    """
 
     PAST = "past"
     PERFECT = "perfect"
     FUTURE = "future"
+    INTENDED = "intended"
     HABIT = "habit"
     UNTOLD = "untold"
 
@@ -159,11 +164,14 @@ _GETS = frozenset("get gets being be".split())
 _UNREAL = frozenset("if wish imagine suppose".split())
 _UNREAL_REACH = 3
 _TENSE_REACH = 160
-# "I promised Tom to call on Friday" was said; what was promised lies ahead.
+# "I promised Tom to call on Friday" was said; what was promised lay ahead.
 _RESOLVED = frozenset(
     "promised agreed decided planned arranged offered volunteered vowed pledged swore".split()
 )
 _TO_REACH = 3
+# "I agreed to a loan", "I was offered a place to live": nothing was to be done on that day.
+_ARTICLES = frozenset("a an the".split())
+_NO_VERB = _ARTICLES | set("this that these those it my our your his her its their".split())
 
 
 def tense_at(low: str, start: int, end: int) -> Tense:
@@ -211,9 +219,19 @@ def _around(
 def _last(words: list[str]) -> Tense | None:
     for index in range(len(words) - 1, -1, -1):
         if (found := _mark(words, index)) is not None:
-            ahead = words[index] in _RESOLVED and "to" in words[index + 1 : index + 1 + _TO_REACH]
-            return Tense.FUTURE if ahead else found
+            if not _resolves_to_do(words[index:]):
+                return found
+            return Tense.FUTURE if found is Tense.PERFECT else Tense.INTENDED
     return None
+
+
+def _resolves_to_do(words: list[str]) -> bool:
+    """Whether they tell what somebody meant to do: "promised Tom to call"."""
+    resolved, *whom = words[: _TO_REACH + 1]
+    if resolved not in _RESOLVED or "to" not in whom:
+        return False
+    to = words.index("to")
+    return _ARTICLES.isdisjoint(words[:to]) and _NO_VERB.isdisjoint(words[to + 1 : to + 2])
 
 
 def _first(words: list[str]) -> Tense | None:
@@ -400,7 +418,15 @@ def last_weekday(day: date, weekday: int) -> date:
 
 
 def nearest_day(today: date, month: int, day: int, tense: Tense) -> date | None:
-    """A day and month without a year: the next one, or the latest for what is past."""
+    """A day and month without a year: the next one, or the latest for what is past.
+
+    Of what somebody meant to do, the one that is fewest days away.
+
+    Raises:
+        ValueError: there is no such day near, of what somebody meant to do.
+    """
+    if tense is Tense.INTENDED:
+        return closest_day(today, month, day)
     return nearest_of(today, lambda year: day_in_year(year, month, day), tense)
 
 
@@ -457,6 +483,9 @@ def nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
 
 def nearest_month(today: date, month: int, tense: Tense) -> When | None:
     """A month without a year; only where the wording says which way to look."""
+    if tense is Tense.INTENDED:
+        near = closest_day(today.replace(day=1), month, 1)
+        return in_month(near.year, month)
     if tense in {Tense.PAST, Tense.PERFECT}:
         return in_month(today.year - (month > today.month), month)
     if tense is Tense.FUTURE:

@@ -21,6 +21,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Slot,
 )
+from engram.language.statements.cutting import until_cut, without_adverbs
 from engram.language.text import (
     WORDS_AND_SIGNS,
     is_past,
@@ -194,6 +195,8 @@ def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:
 def affirms(negation: NegationFact, sentence: str) -> bool:
     """Whether a sentence says, or makes so, what is denied.
 
+    Where that is a verb alone, so it must stand: "I smoke salmon" takes back no "I don't smoke".
+
     Args:
         negation: Denies something.
         sentence: In the third person: "The user drinks coffee again."
@@ -202,7 +205,7 @@ def affirms(negation: NegationFact, sentence: str) -> bool:
     if negation.subject in _UNRESOLVED or not verb:
         return False
     denied = _taken_apart(negation.content, negation.evidence, verb, (*terms,), negation.subject)
-    if denied.claimed_in(sentence, told_by_user=False):
+    if denied.claimed_in(sentence, told_by_user=False, as_it_is=True):
         return True
     return verb in _COMES_OF and bool(terms) and denied.comes_of(sentence)
 
@@ -261,14 +264,20 @@ class _Denied:
         if self.verb == "be" and not set(_content_stems(predicate[1:])) <= set(self.terms):
             # "is married to" a nurse is not "is" a nurse.
             return False
+        if "and" in objects and found - set(self.terms):
+            # Who no longer likes chess may still like "playing guitar and chess".
+            return False
         return (
             bool(verbs & self._verbs) and set(self.terms) <= found and self._head_matches(objects)
         )
 
-    def claimed_in(self, text: str, *, told_by_user: bool) -> bool:
-        """Whether a sentence of ``text`` states what is denied."""
+    def claimed_in(self, text: str, *, told_by_user: bool, as_it_is: bool = False) -> bool:
+        """Whether a sentence of ``text`` states what is denied.
+
+        ``as_it_is``: of a verb alone, without an object of its own.
+        """
         return any(
-            self._stated(words, told_by_user=told_by_user)
+            self._stated(words, told_by_user=told_by_user, as_it_is=as_it_is)
             for words, verbs in _statements(text)
             # These two are also said in other words, see below.
             if self._never_been or self._verbs & verbs or self._verbs & {"be", "use"}
@@ -303,7 +312,7 @@ class _Denied:
             for found in _WAS_THERE[told_by_user].finditer(said)
         )
 
-    def _stated(self, words: Sequence[str], *, told_by_user: bool) -> bool:
+    def _stated(self, words: Sequence[str], *, told_by_user: bool, as_it_is: bool) -> bool:
         if self._never_been and self._was_there(words, told_by_user=told_by_user):
             return True
         for index, word in enumerate(words):
@@ -316,7 +325,11 @@ class _Denied:
             )
             if past and not self.past and word not in _FORMS_OF_BE:
                 continue
-            if self._object_after(words, index):
+            if self.terms or not as_it_is:
+                found = self._object_after(words, index)
+            else:
+                found = _only_adverbs(words[index + 1 :])
+            if found:
                 return True
         return False
 
@@ -405,6 +418,12 @@ def _object_ends(words: Sequence[str], at: int) -> bool:
         following in _PREPOSITIONS | _WORDS_WITHOUT_CONTENT | _AFTER_OBJECT | _ELSEWHERE | _PRONOUNS
     )
     return loose or not following[0].isalnum() or following.endswith("ly")
+
+
+def _only_adverbs(words: Sequence[str]) -> bool:
+    """Whether nothing but how or when it is done follows a verb: "again", "socially these days"."""
+    left = without_adverbs(until_cut(" ".join(("does", *words)))).split()[1:]
+    return all(word.endswith("ly") for word in left)
 
 
 def _is_denial(text: str) -> bool:

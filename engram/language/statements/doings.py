@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engram.language.statements.cutting import (
@@ -15,6 +15,7 @@ from engram.language.statements.cutting import (
     cut_at,
     cut_word_but,
     each_of,
+    has_determiner,
     is_clause,
     members,
     thing_preposition,
@@ -42,13 +43,20 @@ _LISTED_OR = re.compile(r"[^,;:.!?]{1,60}(?:,\s+[^,;:.!?]{1,60}){1,8},?\s+or\s+\
 _AND_OR = re.compile(rf"(?:{AND.pattern}|,?\s+or\s+)", re.I)
 _LIKED_WORDS = 8
 _BOTH = re.compile(r"both\s+", re.I)
-_FOR_EXAMPLE = re.compile(r",?\s+(?:like|such\s+as|including|especially|particularly)\s", re.I)
+# "Bands like Radiohead and Muse" are those; "fruit, especially mangoes" is any.
+_LIKE = r"(?:like|such\s+as|including)"
+_BY_THE_WAY = re.compile(
+    rf",\s+{_LIKE}\s|,?\s+(?:especially|particularly)\s|\s+including\s+(?:at|in|on)\s", re.I
+)
+_FOR_EXAMPLE = re.compile(rf"\w\s+{_LIKE}\s+(?P<first>\w)", re.I)
 # "Stories that tackle big questions", "books about trains": others are not meant.
 _NARROWS = re.compile(
-    r"\w\s+(?:about|(?:that|who|which)(?:'(?:s|ve|re|d|ll))?|whose)\s+(?=\w)", re.I
+    r"\w\s+(?:about|(?:that|who|which)(?:'(?:s|ve|re|d|ll))?|whose|such\s+as)\s+(?=\w)", re.I
 )
-# "Horror, action and sci-fi movies": words that can stand before a noun.
-_ONE_KIND = re.compile(r"(?!\w{1,30}ing\b)(?:[\w'-]{1,30} )?[\w'-]{0,30}[^\W\ds]", re.I)
+# "Going to the gym and sushi", "people who listen and dogs": that is over before the "and".
+_ENDS_WITH_THE = re.compile(r"\b(?:the|an?|my|our)\s+[\w'-]+\Z", re.I)
+_ENDS_WITH_A_VERB = re.compile(r"\b(?:that|who|which)\s+[\w'-]*[^\Ws]\Z", re.I)
+_SEVERAL = re.compile(r"[\w'-]{1,30}s", re.I)
 # Of what was just shown: "I prefer the first one".
 _VERSION = re.compile(
     r"(?:the\s+)?(?:first|second|third|last|other|latter|former|previous|this|that)\s+"
@@ -74,7 +82,9 @@ _MORE_FOLLOWS = re.compile(
     r"never|my|our|the)\b)[a-z]"
 )
 # What belongs to what is liked, and is cut off what is merely named.
-_KEPT = frozenset({"with my", "with two", "really", "daily", "weekly"})
+_KEPT = frozenset(
+    {"with my", "with two", "really", "daily", "weekly", "at home", "at work", "at school"}
+)
 _KEPT_IN_DOING = _KEPT | {
     "alone", "together", "than", "as", "full time", "full-time", "part time", "part-time",
 }  # fmt: skip
@@ -83,14 +93,23 @@ _KEPT_IN_CLAUSE = frozenset({"that", "who", "whom", "whose", "which", "where", "
 
 def liked(spoken: MatchContext) -> list[Thing]:
     """What is liked, or liked to do, with what narrows it: "books about trains and ships"."""
+    return _liked(spoken, _up_to_its_end)
+
+
+def disliked(spoken: MatchContext) -> list[Thing]:
+    """The same of what is not liked, with what limits it: "coffee in the evening"."""
+    return _liked(spoken, _with_its_limits)
+
+
+def _liked(spoken: MatchContext, whole: Callable[[str], str]) -> list[Thing]:
     if _INFINITIVE.search(spoken.said):
         done = activity(spoken.rest.strip())
         return [] if done is None else [replace(done, phrase=f"to {done.phrase}")]
     rest = _BOTH.sub("", spoken.rest.strip(), count=1)
-    rest = rest if GERUND.match(rest) else cut_at(rest, _FOR_EXAMPLE)
+    rest = rest if GERUND.match(rest) else cut_at(rest, _BY_THE_WAY)
     if _VAGUE.match(rest) or _AT_HAND.match(rest):
         return []
-    found = each_of(_as_liked(rest), _narrowed, _up_to_its_end)
+    found = each_of(_as_liked(rest), lambda part: _narrowed(whole(part)), whole)
     if not found or _BROKEN_OFF.search(found[0].name) or _lacks_its_noun(found[0], rest):
         return []
     found = [one for one in found if not _BROKEN_OFF.search(one.name)]
@@ -131,10 +150,15 @@ def _as_liked(rest: str) -> list[str]:
 
 def _belongs(part: str, before: str) -> bool:
     """Whether it stands beside the last words before it, not beside all of them."""
+    example = _FOR_EXAMPLE.search(before)
+    if example is not None:
+        # After "films like Alien", "dogs" are none of them.
+        return example["first"].islower() or part != part.lower()
     if _NARROWS.search(before):
-        return True
+        return not (_ENDS_WITH_A_VERB.search(before) and _SEVERAL.fullmatch(part))
     if GERUND.match(before) and " " in before:
-        return GERUND.match(part) is None
+        over = _ENDS_WITH_THE.search(before) is not None and not has_determiner(part)
+        return not over and GERUND.match(part) is None
     return _is_cut_at_preposition(before) and not _is_cut_at_preposition(part)
 
 
@@ -145,21 +169,29 @@ def _is_cut_at_preposition(part: str) -> bool:
 def _shares_its_noun(before: Sequence[str], last: str) -> bool:
     *kind, noun = last.casefold().split() or [""]
     shared = bool(before and kind) and noun in vocabulary().shared_nouns
-    return shared and all(_ONE_KIND.fullmatch(one) for one in before)
+    return shared and all(expression(_TASTES, "kind").fullmatch(one) for one in before)
 
 
-def _narrowed(part: str) -> Thing | None:
+def _narrowed(phrase: str) -> Thing | None:
     """A thing with what tells which of its kind are meant: "people who listen"."""
-    return as_thing(without_adverbs(_up_to_its_end(part)), at_most=14)
+    return as_thing(without_adverbs(phrase), at_most=14)
 
 
 def _up_to_its_end(part: str) -> str:
-    text = without_dates(part)
+    """Without when and where a thing is liked, which is liked anywhere; what is done is not."""
+    text = _with_its_limits(part)
+    if GERUND.match(text) or _NARROWS.search(text):
+        return text
+    return cut_at(text, expression(_TASTES, "circumstance"))
+
+
+def _with_its_limits(part: str) -> str:
+    text = part if expression(_TASTES, "habitual").search(part) else without_dates(part)
     ends = cut_word_but(_KEPT_IN_DOING if GERUND.match(text) else _KEPT)
     told = _NARROWS.search(text)
     if told is not None and ends.search(text[: told.start() + 1]) is None:
         return text[: told.end()] + cut_at(text[told.end() :], cut_word_but(_KEPT_IN_CLAUSE))
-    return cut_at(cut_at(text, ends), expression(_TASTES, "circumstance"))
+    return cut_at(cut_at(text, ends), expression(_TASTES, "remark"))
 
 
 def _lacks_its_noun(one: Thing, rest: str) -> bool:
@@ -194,7 +226,7 @@ def _preferred(rest: str) -> Thing | None:
         if is_clause(text[joined.end() :]):
             text = text[: joined.start()]
             break
-    return _narrowed(text)
+    return _narrowed(_up_to_its_end(text))
 
 
 # --- what is planned or promised

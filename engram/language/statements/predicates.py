@@ -544,6 +544,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "product": _product,
     "possession": _possession,
     "liked": doings.liked,
+    "disliked": doings.disliked,
     "preferred": doings.preferred,
     "plan": doings.plan,
     "promise": doings.promise,

@@ -98,7 +98,7 @@ def continued(
                 continue
             if said == "only" and not _is_all(match, about):
                 continue
-            if said != "mend" and kind_of_object(about.predicate) == "liked":
+            if said != "mend" and about.predicate in _TOLD_OF_TASTES:
                 # "I like hiking, it's amazing": what it is, not what is liked.
                 continue
             if expression(_CORRECTIONS, "clausal").match(match.group("it")):
@@ -211,6 +211,7 @@ _AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 # What is named where such a wording begins is the last name before it.
 _NAMED = frozenset({"name", "named_place", "known_place", "company", "product"})
+_TOLD_OF_TASTES = frozenset({"likes", "dislikes"})
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _OF_ONE = frozenset({"works at", "is married to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)

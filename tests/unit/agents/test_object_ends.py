@@ -78,6 +78,100 @@ def test_a_point_that_a_name_begins_with_belongs_to_it(said: str, named: str) ->
     assert found.name == named
 
 
+def said_of_tastes(text: str) -> list[str]:
+    """What a turn is read to say of its speaker's likes and dislikes."""
+    said = (one.content for one in answered({"text": text}))
+    return [one.removeprefix("The user ").removesuffix(".") for one in said]
+
+
+SEASONS = ("spring", "the summer", "autumn", "fall", "winter")
+WEEKDAYS = ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun")
+TIMES = (
+    *(f"in {season}" for season in SEASONS),
+    *(f"on {day}days" for day in WEEKDAYS),
+    *("at night", "in the morning", "over the weekend", "at home", "at work", "at school"),
+    "for work",
+)
+
+
+@pytest.mark.parametrize("when", TIMES)
+def test_what_limits_a_dislike_or_something_to_do_is_part_of_it(when: str) -> None:
+    """Who hates driving at night may like to drive; a thing is liked whenever it is had."""
+    assert said_of_tastes(f"I hate driving {when}.") == [f"dislikes driving {when}"]
+    assert said_of_tastes(f"I don't like phones {when}.") == [f"dislikes phones {when}"]
+    assert said_of_tastes(f"I like singing {when}.") == [f"likes singing {when}"]
+    assert said_of_tastes(f"I like phones {when}.") == ["likes phones"]
+    narrowed = f"people who sing {when}"
+    if when not in {"at home", "at work", "at school"}:
+        assert said_of_tastes(f"I like {narrowed}.") == [f"likes {narrowed}"]
+
+
+@pytest.mark.parametrize("aside", ["at all", "in general", "at the moment", "to be honest"])
+def test_what_is_said_by_the_way_is_no_part_of_a_dislike(aside: str) -> None:
+    """Neither of a thing nor of something to do."""
+    assert said_of_tastes(f"I hate driving {aside}.") == ["dislikes driving"]
+    assert said_of_tastes(f"I don't like phones {aside}.") == ["dislikes phones"]
+
+
+@pytest.mark.parametrize(
+    ("said", "liked"),
+    [
+        ("bands like Radiohead and Muse", ["bands like Radiohead and Muse"]),
+        ("bands like Radiohead and the Cure", ["bands like Radiohead and the Cure"]),
+        ("sports like tennis, squash and padel", ["sports like tennis, squash and padel"]),
+        ("cheeses such as brie and gouda", ["cheeses such as brie and gouda"]),
+        ("games including chess and go", ["games including chess and go"]),
+        ("films like Alien and dogs", ["films like Alien", "dogs"]),
+        ("fruit, especially figs and mangoes", ["fruit"]),
+        ("fruit particularly figs", ["fruit"]),
+        ("fruit, like figs", ["fruit"]),
+        ("fruit, such as figs and mangoes", ["fruit"]),
+        ("fruit, including figs and mangoes", ["fruit"]),
+        *((f"olives including {at} work", ["olives"]) for at in ("at", "in", "on")),
+    ],
+)
+def test_examples_say_which_are_liked(said: str, liked: list[str]) -> None:
+    """What is named only by the way is left out, and what is none of them is another thing."""
+    assert said_of_tastes(f"I love {said}.") == [f"likes {one}" for one in liked]
+
+
+KINDS = (
+    *("Turkish", "Chinese", "Italian", "Mexican", "Korean", "romantic", "classical"),
+    *("Thai", "French", "Greek", "German", "action", "horror", "crime", "sci-fi", "fiction"),
+    *("fantasy", "rock", "indie", "folk", "red", "black", "old", "new", "board", "science fiction"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_share_the_noun_of_the_last(kind: str) -> None:
+    """None of them is liked by itself."""
+    assert said_of_tastes(f"I like {kind} and funny films.") == [f"likes {kind} and funny films"]
+
+
+@pytest.mark.parametrize(
+    ("said", "liked"),
+    [
+        ("pizza and Indian food", ["pizza", "Indian food"]),
+        ("fish and Indian food", ["fish", "Indian food"]),
+        ("music and old films", ["music", "old films"]),
+        ("going to the gym and sushi", ["going to the gym", "sushi"]),
+        ("going to the gym and the pool", ["going to the gym and the pool"]),
+        ("visiting a museum and sushi", ["visiting a museum", "sushi"]),
+        ("eating an orange and sushi", ["eating an orange", "sushi"]),
+        ("walking my dog and sushi", ["walking their dog", "sushi"]),
+        ("cleaning our flat and sushi", ["cleaning their flat", "sushi"]),
+        ("people who listen and dogs", ["people who listen", "dogs"]),
+        ("dogs that bark and cats", ["dogs that bark", "cats"]),
+        ("hats which fit and shoes", ["hats which fit", "shoes"]),
+        ("people who listen and laugh", ["people who listen and laugh"]),
+        ("people who help others and animals", ["people who help others and animals"]),
+    ],
+)
+def test_what_has_its_own_noun_is_a_further_thing(said: str, liked: list[str]) -> None:
+    """Joined to what it has nothing to do with, it would end with that."""
+    assert said_of_tastes(f"I like {said}.") == [f"likes {one}" for one in liked]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "now"),
     [

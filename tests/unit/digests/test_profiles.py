@@ -118,6 +118,13 @@ def test_composing_again_from_what_a_profile_names_changes_nothing(
         ("The user is allergic to nuts.", ("user", "is allergic to", "nuts"), {}),
         ("The user has two kids.", ("user", "has", "two kids"), {}),
         ("The user takes insulin every day.", None, {}),
+        ("The user's blood type is O negative.", None, {}),
+        ("The user's resting heart rate at night is 50.", None, {}),
+        ("User’s pronouns are they/them.", None, {}),
+        *(
+            (f"The user's hero {verb} a nurse.", None, {})
+            for verb in ("is", "was", "has", "and idol are", "and idol were", "and idol have")
+        ),
         ("Leo is the user's son.", ("Leo", "is the user's", "son"), {}),
         ("The user's cat is called Tigger.", ("user's cat", "is called", "Tigger"), {}),
         ("The user's older sister has asthma.", ("user's older sister", "has", "asthma"), {}),
@@ -140,6 +147,13 @@ def test_what_holds_of_the_user_in_general_is_of_the_user(
         ("The user does not live in Rome.", None, {"category": Category.CORRECTION}),
         ("The user's flight leaves at six.", ("user's flight", "leaves at", "six"), {}),
         ("The server runs on Linux.", None, {}),
+        ("The user's blood type is not B.", None, {"category": Category.CORRECTION}),
+        ("The user's sister is loud.", None, {}),
+        ("The user's little sisters are loud.", None, {}),
+        ("The user's Boss is loud.", None, {}),
+        ("The user's two loud old neighbours are here.", None, {}),
+        ("The user’s wife's blood pressure is too high.", None, {}),
+        ("Username ada is taken.", None, {}),
         ("Sam likes tea.", ("Sam", "likes", "tea"), {"category": Category.PREFERENCE}),
     ],
 )

@@ -59,6 +59,10 @@ def neg(text: str) -> NegationFact:
 
 
 COVERED: list[tuple[str, AnyMemory]] = [
+    (
+        "I don't like fish and chips any more.",
+        sem("User likes fish and chips", slot("likes", "fish and chips")),
+    ),
     ("I don't use Mongo any more.", sem("User uses Mongo")),
     ("I don't use Mongo any more.", sem("The user uses Mongo.")),
     ("I don't use Mongo any more.", ep("I use Mongo for everything")),
@@ -86,6 +90,10 @@ COVERED: list[tuple[str, AnyMemory]] = [
 ]
 
 NOT_COVERED: list[tuple[str, AnyMemory]] = [
+    (
+        "I don't like chess any more.",
+        sem("User likes playing guitar and chess", slot("likes", "playing guitar and chess")),
+    ),
     ("I don't like coffee.", sem("User owns a coffee machine")),
     ("I don't use Mongo any more.", ep("We moved from Mongo to Postgres")),
     ("I don't use Mongo any more.", ep("Do you use Mongo?")),

@@ -482,10 +482,52 @@ def test_an_address_to_write_to_is_anybodys(text: str, theirs: bool) -> None:
         ("On Friday I agreed to move.", "2026-03-06"),
         ("I agreed to meet Ann, who called on Friday.", "2026-03-06"),
         ("I managed to call Tom on Friday.", "2026-03-06"),
+        # Nothing was to be done on that day.
+        ("I was offered a place to live on Friday.", "2026-03-06"),
+        *(
+            (f"I agreed to {what} on Friday.", "2026-03-06")
+            for what in (
+                *(
+                    "the terms",
+                    "a loan",
+                    "an offer",
+                    "this idea",
+                    "that",
+                    "these terms",
+                    "those terms",
+                    "it",
+                ),
+                *("my part", "our part", "your idea", "his idea", "her idea", "its terms"),
+                "their idea",
+            )
+        ),
+        ("I offered an hour to Tom on Friday.", "2026-03-06"),
+        ("I agreed the terms to sign on Friday.", "2026-03-06"),
     ],
 )
 def test_what_was_promised_lies_ahead(text: str, day: str) -> None:
     """The promise was made before; the day is the one on which it is to be kept."""
+    assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("I agreed to a loan on February 10th.", "2026-02-10"),
+        ("I decided to stop smoking on January 1st.", "2026-01-01"),
+        ("I offered to help her on February 1st, but she said no.", "2026-02-01"),
+        ("We planned to leave on February 3rd but it snowed.", "2026-02-03"),
+        ("We agreed to split the bill on February 20th, and I paid.", "2026-02-20"),
+        ("I promised to call Tom on April 3rd.", "2026-04-03"),
+        ("I decided to stop in January.", "2026-01"),
+        ("I decided to stop in December.", "2025-12"),
+        ("I decided to stop in May.", "2026-05"),
+        # Who has decided it has it before them.
+        ("I've decided to stop smoking on January 1st.", "2027-01-01"),
+    ],
+)
+def test_what_was_to_be_done_on_a_day_may_be_past(text: str, day: str) -> None:
+    """Without a year, it is the day that is closest, before or after it was told."""
     assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
 
 

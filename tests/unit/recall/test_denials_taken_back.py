@@ -83,6 +83,13 @@ TAKEN_BACK = [
     ("I don't have a dog.", "We adopted a dog."),
     ("I don't smoke.", "I started smoking again, sadly."),
     ("I don't drive.", "I'm driving again."),
+    ("I don't cook.", "I cook every day now."),
+    ("I don't smoke.", "I smoke again when I'm out."),
+    ("I don't drink.", "I drink socially these days."),
+    ("I don't take ibuprofen.", "I take ibuprofen again, for my back."),
+    ("I don't eat meat.", "I eat meat once again for my iron."),
+    ("I don't drink coffee.", "I drink coffee twice a day, when I'm at work."),
+    ("I don't have a dog.", "I got a dog from the shelter."),
     ("I don't drink coffee.", "I drink coffee again."),
     ("I don't drink alcohol.", "So, I drink alcohol again since yesterday."),
     ("I don't eat gluten.", "I eat gluten again, the test was wrong."),
@@ -141,8 +148,72 @@ async def test_what_does_not_affirm_it_ends_no_denial(ada: Somebody, words: str)
 
 
 @pytest.mark.parametrize(
+    ("denied", "words"),
+    [
+        ("I don't drink.", "I drink two litres of water a day."),
+        ("I don't smoke.", "I smoke salmon at home."),
+        ("I don't dance.", "I dance around the topic."),
+        ("I don't vote.", "I vote for pizza tonight."),
+        ("I never gamble.", "I gamble with my health."),
+        ("I don't drive.", "I always drive my kids crazy."),
+    ],
+)
+async def test_a_verb_denied_alone_is_not_affirmed_by_what_is_done_to_something(
+    ada: Somebody, denied: str, words: str
+) -> None:
+    """Who smokes salmon does not smoke."""
+    await ada.says(denied)
+    before = await ada.denials()
+    await ada.says(words)
+    assert await ada.denials() == before != []
+
+
+@pytest.mark.parametrize(
     "words",
-    ["I bought a car for my brother.", "I bought a car wash.", "I got rid of a car.",
+    [
+        "I take ibuprofen only in an emergency.",
+        "I take ibuprofen rarely.",
+        "I take ibuprofen seldom.",
+        "I take ibuprofen when it's bad.",
+        "I take ibuprofen too much.",
+        "I take ibuprofen too often.",
+        "I take ibuprofen too lightly.",
+        "I take ibuprofen in an emergency.",
+        "I take ibuprofen in emergencies.",
+        "I eat meat once a year.",
+        "I eat meat twice a year.",
+        "I eat meat a few times a year.",
+        "I eat meat once in a while.",
+        "I eat meat once every winter.",
+        "I take ibuprofen and then I get hives.",
+        "I take ibuprofen and ten minutes later I get hives.",
+        "I take ibuprofen and two hours later I get hives.",
+        "I take ibuprofen at parties.",
+        "My doctor says I take ibuprofen.",
+    ],
+)
+async def test_what_is_said_with_a_limit_or_by_others_ends_no_denial(
+    ada: Somebody, words: str
+) -> None:
+    """Nothing but that it is so is the opposite of that it is not so."""
+    await ada.says("I don't take ibuprofen.", "I don't eat meat.")
+    before = await ada.denials()
+    await ada.says(words)
+    assert await ada.denials() == before
+    assert not {"The user takes ibuprofen.", "The user eats meat."} & set(await ada.answers(words))
+
+
+async def test_what_is_noted_with_its_limit_takes_the_place_of_the_denial(ada: Somebody) -> None:
+    """What holds by then is said as it was told: "once a year"."""
+    await ada.says("I don't take ibuprofen.", "I take ibuprofen once a year.")
+    assert await ada.denials() == []
+    assert "The user takes ibuprofen once a year." in await ada.answers("Do I take ibuprofen?")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["I bought a car for my brother.", "I got a car from the rental place.",
+     "I bought a car wash.", "I got rid of a car.",
      "In 2015 I bought a car."],
 )  # fmt: skip
 async def test_what_does_not_make_it_so_ends_no_denial(ada: Somebody, words: str) -> None:

@@ -171,6 +171,21 @@ def days(repository: EdgeRepository) -> Days:
             "Leo is allergic to peanuts.",
             "Leo is no longer allergic to peanuts.",
         ),
+        *(
+            (
+                f"My {role} Ana is allergic to nuts.",
+                f"My {role} isn't allergic to nuts after all.",
+                "Ana is allergic to nuts.",
+                "Ana is no longer allergic to nuts.",
+            )
+            for role in ("daughter", "sister", "boss")
+        ),
+        (
+            "My brother Leo is allergic to nuts.",
+            "My brother isn't allergic to nuts after all.",
+            "Leo is allergic to nuts.",
+            "Leo is no longer allergic to nuts.",
+        ),
         (
             "My son Leo has a dog.",
             "Leo doesn't have a dog any more.",
@@ -501,6 +516,14 @@ async def test_it_ends_by_what_is_known(
             "My son Leo is allergic to nuts. My son Max is allergic to nuts.",
             "My son isn't allergic to nuts.",
             "Leo is allergic to nuts.",
+        ),
+        *(
+            (
+                f"My {role} Anna is allergic to nuts.",
+                f"I'm cooking on Friday. My {role} isn't allergic to nuts.",
+                "Anna is allergic to nuts.",
+            )
+            for role in ("friend", "neighbour", "colleague", "cousin")
         ),
         (
             "My son Leo is allergic to nuts.",
