@@ -50,12 +50,16 @@ def _note_json(context: typer.Context, value: bool) -> bool:
     return value
 
 
+_USER: Final = "ENGRAM_USER"
+OPTION_VARIABLES: Final = (_USER,)
+"""Variables that are no settings: options of commands read them. A test compares them."""
+
 User = Annotated[
-    str, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.", metavar="ID")
+    str, typer.Option("--user", "-u", envvar=_USER, help="Whose memory.", metavar="ID")
 ]
 SomeUser = Annotated[
     str | None,
-    typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.", metavar="ID"),
+    typer.Option("--user", "-u", envvar=_USER, help="Whose memory.", metavar="ID"),
 ]
 Session = Annotated[str, typer.Option("--session", "-s", help="The conversation.", metavar="ID")]
 Json = Annotated[
