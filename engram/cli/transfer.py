@@ -278,7 +278,12 @@ def migrate(
     """
     items = _read(file)
     if dry_run:
-        output.console.print(f"{len(items)} memories can be read; nothing was stored.")
+        options.show(
+            {"readable": len(items), "dry_run": True},
+            lambda found: output.console.print(
+                f"{found['readable']} memories can be read; nothing was stored."
+            ),
+        )
         return
 
     async def work() -> ImportReport:

@@ -28,3 +28,12 @@ def test_a_pipe_that_holds_no_text_is_refused() -> None:
     done = engram("migrate", "-", "-u", "ada", "--dry-run", stdin=b"\xff\xfe\xfa")
     assert done.code == exits.FAILED
     assert done.stderr.startswith("error: Standard input cannot be read.\nallowed: UTF-8")
+
+
+def test_a_dry_run_is_told_to_programs_too(tmp_path: Path) -> None:
+    """One JSON document with how many can be read, and a sentence for people."""
+    file = tmp_path / "old.jsonl"
+    file.write_text(json.dumps(MOVED) + "\n")
+    asked = ("migrate", str(file), "-u", "ada", "--dry-run")
+    assert json.loads(engram(*asked, "--json").stdout) == {"readable": 1, "dry_run": True}
+    assert engram(*asked).stdout == "1 memories can be read; nothing was stored.\n"
