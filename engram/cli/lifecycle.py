@@ -258,7 +258,7 @@ def _print_reviews(found: Sequence[Review]) -> None:
         output.console.print("Nothing is in dispute.", style="dim")
     for one in found:
         told = (
-            f"{one.review_id}  until {one.deadline:%Y-%m-%d %H:%M}, then {one.default}; "
+            f"{one.review_id}  until {output.utc(one.deadline)}, then {one.default}; "
             f"{one.reminders} reminders"
         )
         output.console.print(Text(told, style="bold"))

@@ -286,7 +286,7 @@ def _opened(data_dir: Path | None) -> tuple[Settings, KeyFile]:
 def _cell(value: datetime | str | None) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
+    return value if isinstance(value, str) else output.utc(value)
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
