@@ -39,8 +39,10 @@ and is quick beside `engram up`. `--data-dir` (`-d`) or `ENGRAM_DATA_DIR` name a
 **What is printed.** Answers go to standard output; errors, questions and progress to standard
 error. What takes long shows on a terminal how far it is; elsewhere a line every ten seconds does. A
 terminal gets tables and colours (not with `NO_COLOR`); a pipe gets a line for each row with tabs
-between the cells, the first line naming the columns. `--json` prints one JSON document, complete
-and unabridged: use it in programs. Where text is expected, `-` reads standard input.
+between the cells, the first line naming the columns. Times are UTC. `--json` prints one JSON
+document, complete and unabridged: use it in programs. Where text is expected, `-` reads standard
+input. Questions (`forget`, `erase`) are asked on a terminal only: elsewhere, and with `--json`, say
+`--yes`.
 
 **Errors** say what was wrong, what is allowed and what to do. With `--json`, standard output also
 gets `{"error": {"code": ..., "message": ..., "allowed": ..., "hint": ..., "details": ...,

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 from engram.distribution import how_to_install
 
@@ -410,6 +413,23 @@ def needs_extra(extra: str) -> Iterator[None]:
             allowed=how_to_install(extra),
             hint="A program that only talks to servers uses engram.connect and needs no extra.",
             details={"extra": extra, "package": error.name},
+        ) from error
+
+
+@contextmanager
+def written_into(folder: Path) -> Iterator[None]:
+    """What is done inside is to make this folder, or to write into it.
+
+    Raises:
+        InvalidInput: saying why the system refused that.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"The folder {folder} cannot be written to: {error.strerror or error}.",
+            allowed="a folder, there or yet to be made, that this user can write to and that has "
+            "room",
         ) from error
 
 

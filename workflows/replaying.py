@@ -26,7 +26,7 @@ from temporalio.worker import Replayer
 from engram.contracts import names
 from engram.contracts.lifecycle import variant_of
 from engram.contracts.messages import Population
-from engram.errors import EngramError, InvalidQuery
+from engram.errors import EngramError, InvalidQuery, written_into
 from engram.ports import Clock
 from engram.system import new_secret
 from engram.temporal.encryption import data_converter, for_replays, is_unread
@@ -394,8 +394,12 @@ async def save(
         histories: As the server has them.
         converter: A client's, with the keys: what is written is readable, and holds no words.
         folder: Made if it is missing. A run that was saved before is written anew.
+
+    Raises:
+        InvalidInput: the folder cannot be made, or written to.
     """
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    with written_into(folder):
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     redactor = Redactor(code_words(), _field_names(), new_secret())
     files: list[str] = []
     left_out: list[Replayed] = []
@@ -414,7 +418,9 @@ async def save(
             continue
         kind = started.workflow_type.name.removeprefix("engram.")
         name = f"{kind}-{started.original_execution_run_id}.json"
-        await asyncio.to_thread((folder / name).write_text, taken.to_json() + "\n", "utf-8")
+        text = taken.to_json() + "\n"
+        with written_into(folder):
+            await asyncio.to_thread((folder / name).write_text, text, "utf-8")
         files.append(name)
     return Saved(folder=str(folder), files=tuple(files), left_out=tuple(left_out))
 

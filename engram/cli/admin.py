@@ -104,7 +104,7 @@ def _print_trail(found: AuditPage) -> None:
         ("at", "by", "action", "user", "memories", "outcome"),
         [
             (
-                f"{one.at:%Y-%m-%d %H:%M:%S}",
+                output.utc(one.at, seconds=True),
                 " ".join(filter(None, (one.actor.door, one.actor.key_id or one.actor.workflow))),
                 " ".join(filter(None, (one.action, one.step))),
                 f"{one.namespace}/{one.user_id or one.user_mark}",
@@ -179,6 +179,7 @@ def energy(found: EnergyReport) -> None:
             (t.tier, str(t.memories), f"{t.lowest:.3f}", f"{t.mean:.3f}", f"{t.highest:.3f}")
             for t in found.tiers
         ],
+        empty="There are no active memories yet.",
     )
     output.print_table(
         ("faintest first", "type", "energy", "decay", "leaves"),
@@ -192,6 +193,7 @@ def energy(found: EnergyReport) -> None:
             )
             for one in found.faintest[:10]
         ],
+        ids=("faintest first",),
     )
 
 
@@ -207,10 +209,14 @@ def promotions(found: PromotionsReport) -> None:
             (h.habit_id, h.source_id or "-", h.status.value, f"{h.promoted_at:%Y-%m-%d}")
             for h in found.promoted
         ],
+        empty="Nothing was promoted yet.",
+        ids=("habit", "made of"),
     )
     output.print_table(
         ("candidate", "lacks"),
         [(c.memory_id, ", ".join(c.missing) or "nothing: ready") for c in found.candidates],
+        empty="Nothing is ready for promotion yet, or nearly.",
+        ids=("candidate",),
     )
 
 
@@ -265,13 +271,14 @@ def _print_inspection(found: Inspection) -> None:
     for sentence in found.explanations:
         output.console.print(sentence)
     if found.leaves_at is not None:
-        output.console.print(f"Leaves on {found.leaves_at:%Y-%m-%d %H:%M} unless it is used.")
+        output.console.print(f"Leaves on {output.utc(found.leaves_at)} unless it is used.")
     if found.next_step is not None:
         step = found.next_step
         output.console.print(f"Due: {step.rule}: {step.source} -> {step.target}")
     output.print_table(
         ("link", "to", "conf", "there"),
         [(x.kind, x.target_id, f"{x.confidence:.2f}", str(x.exists)) for x in found.links],
+        ids=("to",),
     )
     _print_findings(found.problems)
 
@@ -301,7 +308,7 @@ def repair(
 
 def _print_findings(findings: Iterable[Finding]) -> None:
     rows = [(f.problem.value, f.memory_id, f.other_id or "-", f.what) for f in findings]
-    output.print_table(("problem", "memory", "other", "what"), rows)
+    output.print_table(("problem", "memory", "other", "what"), rows, ids=("memory", "other"))
 
 
 def _listed(counts: Any) -> str:
@@ -487,6 +494,8 @@ def _print_scenario(played: ScenarioReport) -> None:
 
 
 def _print_tests(memories: Sequence[AnyMemory]) -> None:
+    if not memories:
+        output.errors.print("There are no test memories.", style="dim")
     for memory in memories:
         output.console.print(
             f"{memory.id}  {memory.status.value}  {memory.access_count} recalls", style="dim"

@@ -199,10 +199,7 @@ def working_memory(
 def _print_turns(turns: Sequence[RememberedTurn]) -> None:
     output.print_table(
         ("said", "who", "turn"),
-        [
-            (f"{turn.timestamp:%Y-%m-%d %H:%M}", turn.speaker or turn.role, turn.content)
-            for turn in turns
-        ],
+        [(output.utc(turn.timestamp), turn.speaker or turn.role, turn.content) for turn in turns],
         empty="This session does not run.",
         dim=("said",),
     )
@@ -257,6 +254,7 @@ def _print_memories(memories: Sequence[AnyMemory], *, empty: str | None) -> None
         ],
         empty=empty,
         dim=("id", "known"),
+        ids=("id",),
     )
 
 
@@ -312,7 +310,7 @@ def _print_boxes(found: Sequence[MemoryBox]) -> None:
         ("opened", "turns", "sealed", "topic"),
         [
             (
-                f"{box.opened:%Y-%m-%d %H:%M}",
+                output.utc(box.opened),
                 str(len(box.episode_ids)),
                 box.sealed or "open",
                 ", ".join(box.topic),

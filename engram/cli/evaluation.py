@@ -13,6 +13,7 @@ import typer
 
 from engram.cli import output
 from engram.cli.running import Commands, Json, json_or_text, run, settings_from
+from engram.errors import written_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,11 +75,14 @@ def recall_(
 
     settings = settings_from()
     changes = _changes(changed)
+    if report is not None:
+        _make(report)
     measured = [run(partial(_measured, file, settings, changes)) for file in files]
     if report is not None:
-        report.mkdir(parents=True, exist_ok=True)
-        (report / "report.md").write_text(markdown(measured, changes), encoding="utf-8")
-        (report / "report.svg").write_text(picture(measured), encoding="utf-8")
+        page, drawn = markdown(measured, changes), picture(measured)
+        with written_into(report):
+            (report / "report.md").write_text(page, encoding="utf-8")
+            (report / "report.svg").write_text(drawn, encoding="utf-8")
     if as_json:
         output.print_json([_as_json(one) for one in measured])
         return
@@ -151,6 +155,14 @@ def answers(
 
 
 # --- what they do
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and see that it can be written to before anything is measured for it."""
+    with written_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -18,6 +19,7 @@ from engram.cli.running import (
     MemoryOptions,
     OnlyTests,
 )
+from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
@@ -61,7 +63,7 @@ def forget(memory_id: MemoryId, options: MemoryOptions, yes: Yes = False) -> Non
     Example: engram forget 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --yes
     """
     if not yes:
-        typer.confirm("Forget this memory for good?", abort=True, err=True)
+        _make_sure("Forget this memory for good?", as_json=options.as_json)
     options.answer(lambda memory: memory.forget(memory_id), _print_forgotten, doing="Forgetting")
 
 
@@ -80,7 +82,7 @@ def erase(options: MemoryOptions, yes: Yes = False) -> None:
     Example: engram erase -u ada --yes
     """
     if not yes:
-        typer.confirm(f"Erase everything of {options.user} for good?", abort=True, err=True)
+        _make_sure(f"Erase everything of {options.user} for good?", as_json=options.as_json)
 
     async def erasing(memory: MemoryStore) -> ErasureReceipt:
         receipt = await memory.erase()
@@ -109,6 +111,26 @@ def _print_erased(receipt: ErasureReceipt) -> None:
         f"{receipt.workflows_stopped} workflows stopped, {receipt.histories_kept} kept."
     )
     _say_what_remains(receipt.may_remain)
+
+
+def _make_sure(question: str, *, as_json: bool) -> None:
+    """Ask the person at the terminal whether what cannot be undone is meant.
+
+    Raises:
+        InvalidInput: nobody is there to answer.
+        typer.Exit: the answer is not yes.
+    """
+    if as_json or not sys.stdin.isatty():
+        raise InvalidInput(
+            "This cannot be undone, and nobody can be asked whether it is meant.",
+            allowed="--yes; or a terminal to ask on, without --json",
+            hint="Say --yes if it is.",
+        )
+    output.errors.print(Text(f"{question} [y/N] "), end="")
+    # Not typer's: that prints on standard output too, and takes Ctrl-C for a no.
+    if sys.stdin.buffer.readline().strip().lower() not in {b"y", b"yes"}:
+        output.errors.print("Nothing was done.", style="dim")
+        raise typer.Exit(exits.FAILED)
 
 
 @commands.command()
@@ -236,7 +258,7 @@ def _print_reviews(found: Sequence[Review]) -> None:
         output.console.print("Nothing is in dispute.", style="dim")
     for one in found:
         told = (
-            f"{one.review_id}  until {one.deadline:%Y-%m-%d %H:%M}, then {one.default}; "
+            f"{one.review_id}  until {output.utc(one.deadline)}, then {one.default}; "
             f"{one.reminders} reminders"
         )
         output.console.print(Text(told, style="bold"))

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -113,6 +114,7 @@ def print_table(
     title: str | None = None,
     right: Sequence[str] = (),
     dim: Sequence[str] = (),
+    ids: Sequence[str] = (),
 ) -> None:
     """Rows of cells.
 
@@ -123,6 +125,8 @@ def print_table(
         title: A line before the table, on terminals.
         right: Columns of numbers, by name.
         dim: Columns that matter less.
+        ids: Columns of ids, none of them the last. A terminal has each on one line, to be copied:
+            where they leave the rest too little room, they go below it.
     """
     if not rows:
         if empty is not None:
@@ -132,6 +136,10 @@ def print_table(
         for row in (columns, *rows):
             console.file.write("\t".join(_one_line(cell) for cell in row) + "\n")
         return
+    # Before it is measured: what is replaced is wider than it was.
+    cells = [[Text(harmless(x)) if isinstance(x, str) else x for x in row] for row in rows]
+    if ids and _crowded(columns, cells):
+        columns, cells = _with_ids_below(columns, cells, ids)
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in columns:
         table.add_column(
@@ -139,11 +147,42 @@ def print_table(
             justify="right" if name in right else "left",
             style="dim" if name in dim else None,
             overflow="fold",
+            no_wrap=name in ids,
         )
-    for row in rows:
-        # Before it is measured: what is replaced is wider than it was.
-        table.add_row(*(Text(harmless(cell)) if isinstance(cell, str) else cell for cell in row))
+    for row in cells:
+        table.add_row(*row)
     console.print(table)
+
+
+_READABLE: Final = 30
+"""Columns of a terminal that sentences need at least."""
+
+
+def _crowded(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> bool:
+    """Whether the others leave the last column of a table less than can be read."""
+    table: list[Sequence[Text]] = [[Text(name) for name in columns], *cells]
+    *others, last = (
+        max(line.cell_len for row in table for line in row[number].split())
+        for number in range(len(columns))
+    )
+    # Two blanks stand between columns.
+    return console.width - sum(others) - 2 * len(others) < min(last, _READABLE)
+
+
+def _with_ids_below(
+    columns: Sequence[str], cells: Sequence[Sequence[Text]], ids: Sequence[str]
+) -> tuple[list[str], list[list[Text]]]:
+    """The table without its columns of ids, which stand in lines of their own below the last."""
+    left = [name for name in columns if name not in ids]
+    rows = []
+    for row in cells:
+        named = dict(zip(columns, row, strict=True))
+        below = [
+            Text(f"{name} {named[name]}", style="dim") for name in ids if str(named[name]) != "-"
+        ]
+        *before, last = (named[name] for name in left)
+        rows.append([*before, Text("\n  ").join([last, *below])])
+    return left, rows
 
 
 def print_fields(title: str, model: BaseModel, **more: str | None) -> None:
@@ -174,6 +213,7 @@ def print_hits(hits: Sequence[RecallHit], *, ids: bool = False) -> None:
         empty="Nothing that answers this is remembered.",
         right=("score",),
         dim=("id", "score", "known"),
+        ids=("id",) if ids else (),
     )
 
 
@@ -222,6 +262,11 @@ def _told(hit: RecallHit) -> list[Text]:
     if hit.explanation is not None:
         told += [Text(line, style="dim") for line in str(hit.explanation).splitlines()]
     return told
+
+
+def utc(when: datetime, *, seconds: bool = False) -> str:
+    """A moment, to the minute or the second, with the Z that says that it is UTC."""
+    return format(when.astimezone(UTC), f"%Y-%m-%d %H:%M{':%S' if seconds else ''}Z")
 
 
 def _one_line(cell: str | Text) -> str:

@@ -252,7 +252,7 @@ def _print_maintenance(report: MaintenanceReport) -> None:
         told = one.changes[:_MOST_SHOWN]
         rows += [(one.scope.tenant, *_changed(change)) for change in told]
         left += sum(count.memories for count in one.transitions) - len(told)
-    output.print_table(("user", *_CHANGED), rows, title="Would change")
+    output.print_table(("user", *_CHANGED), rows, title="Would change", ids=("memory",))
     _say_how_many_more(left)
 
 
@@ -279,7 +279,7 @@ def _print_pass(title: str, report: PassReport) -> None:
     _print_steps(report)
     if report.dry_run and report.changes:
         rows = [_changed(change) for change in report.changes[:_MOST_SHOWN]]
-        output.print_table(_CHANGED, rows, title="Would change")
+        output.print_table(_CHANGED, rows, title="Would change", ids=("memory",))
         _say_how_many_more(report.changed - len(rows))
 
 
@@ -349,7 +349,7 @@ def _print_schedules(found: Sequence[ScheduleInfo]) -> None:
                 info.kind.value,
                 str(info.every) if info.every else "-",
                 _state(info),
-                f"{info.next_at:%Y-%m-%d %H:%M}" if info.next_at else "-",
+                output.utc(info.next_at) if info.next_at else "-",
                 info.recent[-1] if info.recent else "-",
             )
             for info in found

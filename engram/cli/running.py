@@ -50,12 +50,16 @@ def _note_json(context: typer.Context, value: bool) -> bool:
     return value
 
 
+_USER: Final = "ENGRAM_USER"
+OPTION_VARIABLES: Final = (_USER,)
+"""Variables that are no settings: options of commands read them. A test compares them."""
+
 User = Annotated[
-    str, typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.", metavar="ID")
+    str, typer.Option("--user", "-u", envvar=_USER, help="Whose memory.", metavar="ID")
 ]
 SomeUser = Annotated[
     str | None,
-    typer.Option("--user", "-u", envvar="ENGRAM_USER", help="Whose memory.", metavar="ID"),
+    typer.Option("--user", "-u", envvar=_USER, help="Whose memory.", metavar="ID"),
 ]
 Session = Annotated[str, typer.Option("--session", "-s", help="The conversation.", metavar="ID")]
 Json = Annotated[
@@ -235,6 +239,25 @@ def over_http(settings: Settings, data_dir: Path | None, connected: bool) -> boo
             allowed="one of --url, --connected and --data-dir",
         )
     return bool(settings.url) and not elsewhere
+
+
+def settings_here(data_dir: Path | None) -> Settings:
+    """The settings of a command about files of this machine, which no HTTP API leads to.
+
+    Raises:
+        InvalidSettings: one of them cannot be used, or an HTTP API is named.
+    """
+    from engram.errors import InvalidSettings  # noqa: PLC0415 - no help text needs it
+
+    settings = settings_from(data_dir)
+    if over_http(settings, data_dir, connected=False):
+        raise InvalidSettings(
+            "This command is about files on the machine of the server, to which an HTTP API does "
+            "not lead.",
+            allowed="--data-dir, or the folder and files that the ENGRAM_ settings name",
+            hint="Run it on the machine where they lie, without --url and ENGRAM_URL.",
+        )
+    return settings
 
 
 def moment(text: str | None, wrong: type[InvalidTurn] | type[InvalidQuery]) -> datetime | None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import output
-from engram.cli.running import Commands, DataDir, Json, StoreOptions, User, run, settings_from
+from engram.cli.running import (
+    Commands,
+    DataDir,
+    Json,
+    StoreOptions,
+    User,
+    run,
+    settings_from,
+    settings_here,
+)
 from engram.domain.access import Access
 
 if TYPE_CHECKING:
@@ -271,14 +280,14 @@ def revoke(
 def _opened(data_dir: Path | None) -> tuple[Settings, KeyFile]:
     from engram.server.keys import KeyFile  # noqa: PLC0415 - only what is used loads
 
-    settings = settings_from(data_dir)
+    settings = settings_here(data_dir)
     return settings, KeyFile(settings.keys_path)
 
 
 def _cell(value: datetime | str | None) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
+    return value if isinstance(value, str) else output.utc(value)
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
@@ -321,7 +330,7 @@ def init(data_dir: DataDir = None, as_json: Json = False) -> None:
     from engram.system import new_secret, system_clock  # noqa: PLC0415 - same
     from engram.temporal.keys import FolderKeyStore  # noqa: PLC0415 - same
 
-    settings = settings_from(data_dir)
+    settings = settings_here(data_dir)
     store = FolderKeyStore.create(
         settings.encryption_keys or settings.data_dir / ENCRYPTION,
         new_secret=new_secret,
@@ -361,7 +370,7 @@ def rotate(
 def _encryption_keys(data_dir: Path | None) -> FolderKeyStore:
     from engram.embedded.keys import folder_keys  # noqa: PLC0415 - only what is used loads
 
-    settings = settings_from(data_dir)
+    settings = settings_here(data_dir)
     return folder_keys(settings.data_dir, settings)
 
 

@@ -278,7 +278,12 @@ def migrate(
     """
     items = _read(file)
     if dry_run:
-        output.console.print(f"{len(items)} memories can be read; nothing was stored.")
+        options.show(
+            {"readable": len(items), "dry_run": True},
+            lambda found: output.console.print(
+                f"{found['readable']} memories can be read; nothing was stored."
+            ),
+        )
         return
 
     async def work() -> ImportReport:
@@ -302,9 +307,12 @@ def _read(file: Path) -> list[ImportedMemory]:
     from engram.transfer.memories import ImportedMemory  # noqa: PLC0415 - same
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
+        # The bytes: the locale, which standard input has its encoding from, says nothing of them.
+        given = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        text = given.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The file {file} cannot be read.", allowed="UTF-8 text") from error
+        named = "Standard input" if str(file) == "-" else f"The file {file}"
+        raise InvalidInput(f"{named} cannot be read.", allowed="UTF-8 text") from error
     items: list[ImportedMemory] = []
     # Windows' editors begin a file with a signature. Nothing but a line feed ends a line: JSON may
     # hold Unicode's other line ends as they are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse
+from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse, StorageUnavailable
 from engram.logging import get_logger
 from engram.system import FileLock, private_draft
 
@@ -87,6 +88,8 @@ ENCRYPTION: Final = "encryption"
 AUDIT: Final = "audit"
 """The subfolder of the audit trail."""
 _SOCKET = "engram.sock"
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+"""That the disk is full, or what this user may take of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ class DataFolder:
 
     Raises:
         DataFolderUnusable: it is a file, or cannot be created or written to.
+        StorageUnavailable: its disk has no room left.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -127,7 +131,7 @@ class DataFolder:
         except (FileExistsError, NotADirectoryError) as error:
             raise self._unusable("is, or lies under, a file") from error
         except (OSError, ValueError) as error:
-            raise self._unusable("cannot be created") from error
+            raise self._refused("cannot be created", error) from error
         self.path = self.path.resolve()
         self._lock = FileLock(self.path / "lock")
         self._socket: Path | None = None
@@ -192,6 +196,7 @@ class DataFolder:
 
         Raises:
             DataFolderUnusable: the folder cannot be written to, or is another user's.
+            StorageUnavailable: its disk has no room left.
             EmbeddedPartMissing: this platform has no such locks.
         """
         if self.locked:
@@ -202,7 +207,7 @@ class DataFolder:
             self._take_over()
         except OSError as error:
             self._lock.release()
-            raise self._unusable("cannot be written to") from error
+            raise self._refused("cannot be written to", error) from error
         except DataFolderUnusable:
             self._lock.release()
             raise
@@ -213,6 +218,7 @@ class DataFolder:
 
         Raises:
             DataFolderUnusable: the folder cannot be written to.
+            StorageUnavailable: its disk has no room left.
             EmbeddedPartMissing: this platform has no such locks.
         """
         if self.locked:
@@ -221,7 +227,7 @@ class DataFolder:
         try:
             free = probe.try_acquire()
         except OSError as error:
-            raise self._unusable("cannot be written to") from error
+            raise self._refused("cannot be written to", error) from error
         probe.release()
         return not free
 
@@ -325,6 +331,22 @@ class DataFolder:
             _log.warning("other users may look into the data folder", reason=error.strerror)
         else:
             _log.info("other users could look into the data folder; that was taken from them")
+
+    def _refused(
+        self, what: str, error: OSError | ValueError
+    ) -> DataFolderUnusable | StorageUnavailable:
+        """The error for what the system refused: where room would do, no other folder is advised.
+
+        In another folder the memory would be empty.
+        """
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            return StorageUnavailable(
+                f"The disk of the data folder {self.path} has no room left.",
+                hint="Make room on it; the same call can be made again. Nothing that was "
+                "acknowledged is lost.",
+                details={"path": str(self.path)},
+            )
+        return self._unusable(f"{what} ({getattr(error, 'strerror', None) or error})")
 
     def _unusable(self, why: str) -> DataFolderUnusable:
         return DataFolderUnusable(

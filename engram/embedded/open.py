@@ -51,6 +51,7 @@ async def own_or_attach(
     Raises:
         DataFolderInUse: the owner did not answer within ``settings.attach_timeout``.
         DataFolderUnusable: the folder cannot be written to.
+        StorageUnavailable: its disk has no room left.
     """
     while not folder.try_lock():
         engine = await _attached(folder, settings.attach_timeout.total_seconds())

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from temporalio.client import Client, WorkflowHistory
 
+from engram.errors import InvalidInput
 from engram.temporal.encryption import EncryptionCodec, data_converter
 from engram.temporal.keys import FolderKeyStore
 from engram.temporal.redaction import Redactor
@@ -84,6 +85,18 @@ async def test_a_saved_history_replays_and_holds_no_words(name: str, tmp_path: P
 async def test_every_saved_history_replays_and_holds_no_words(name: str, tmp_path: Path) -> None:
     """The same of all that is recorded, of every type of workflow."""
     await check_that_it_is_bare(name, tmp_path)
+
+
+async def test_a_folder_that_cannot_be_written_to_is_a_typed_error(tmp_path: Path) -> None:
+    """Where none can be made, or a file is in the way, it is named with the system's reason."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match=r"file cannot be written to: File exists\."):
+        await bare(SOME[0], tmp_path / "file")
+    saved = await bare(SOME[0], tmp_path / "kept")
+    (tmp_path / "kept" / saved.files[0]).unlink()
+    (tmp_path / "kept" / saved.files[0]).mkdir()
+    with pytest.raises(InvalidInput, match=r"kept cannot be written to: Is a directory\."):
+        await bare(SOME[0], tmp_path / "kept")
 
 
 @pytest.mark.parametrize("text", ["491711234567", "4711", "P1234567", "48213"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,8 @@ def engram(
         patched.setattr("engram.logging.configure_logging_late", lambda **_: None)
         # Composing all commands anew takes longer than most of them.
         patched.setattr("typer.testing._get_command", lambda _: _WHOLE)
-        done = runner.invoke(whole(), list(arguments), input=stdin)
+        # In a context of its own, as a process is: what --url gave is forgotten with it.
+        done = copy_context().run(runner.invoke, whole(), list(arguments), input=stdin)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)

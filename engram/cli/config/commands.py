@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli import exits, output
-from engram.cli.running import Commands, DataDir, Json
+from engram.cli.running import OPTION_VARIABLES, Commands, DataDir, Json
 
 if TYPE_CHECKING:
     from engram.cli.config.effective import Effective, Setting
@@ -26,7 +26,6 @@ def _names(incomplete: str) -> list[str]:
 
 @commands.command()
 def config(
-    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -50,7 +49,7 @@ def config(
 
     Example: engram config --changed --json
     """
-    found, _ = examine(context, data_dir)
+    found, _ = examine(data_dir)
     shown = [each for each in found.settings if not changed or each.origin != "default"]
     if name is not None:
         shown = _named(name, found, shown)
@@ -65,28 +64,15 @@ def config(
         raise typer.Exit(exits.FAILED)
 
 
-def examine(context: typer.Context, data_dir: Path | None) -> tuple[Effective, Settings]:
+def examine(data_dir: Path | None) -> tuple[Effective, Settings]:
     """The settings of this command line and its environment."""
     from engram.cli.config.effective import effective  # noqa: PLC0415 - only what is used loads
 
     return effective(
         os.environ,
         options={} if data_dir is None else {"data_dir": data_dir},
-        other_variables=_variables_of_options(context),
+        other_variables=OPTION_VARIABLES,
     )
-
-
-def _variables_of_options(context: typer.Context) -> list[str]:
-    """The variables that options of any command read."""
-    waiting: list[Any] = [context.find_root().command]
-    found: set[str] = set()
-    while waiting:
-        command = waiting.pop()
-        waiting.extend(getattr(command, "commands", {}).values())
-        for parameter in command.params:
-            names = parameter.envvar or ()
-            found.update([names] if isinstance(names, str) else names)
-    return sorted(found)
 
 
 def _named(name: str, found: Effective, shown: list[Setting]) -> list[Setting]:

@@ -22,7 +22,6 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 @commands.command()
 def doctor(
-    context: typer.Context,
     ask_model: Annotated[
         bool, typer.Option("--ask-model", help="Ask the language model something; costs a little.")
     ] = False,
@@ -43,7 +42,7 @@ def doctor(
 
     from engram.cli.doctor.installation import CheckContext  # noqa: PLC0415 - same
 
-    effective, settings = examine(context, data_dir)
+    effective, settings = examine(data_dir)
     around = CheckContext(settings, effective, connected=connected, ask_model=ask_model)
     with output.errors.status("Looking"):
         results = asyncio.run(examined(around))

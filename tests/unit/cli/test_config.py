@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from engram.cli.config.reference import settings_of
 from engram.errors import InvalidSettings
 from engram.settings import Settings
 from tests.support.cli import engram
+from tests.support.programs import environment
 
 
 def effective(environment: dict[str, str], **others: Any) -> Effective:
@@ -119,6 +123,21 @@ def test_a_misspelt_variable_is_pointed_out(variable: str, meant: str | None) ->
     """A variable that sets nothing is named with the nearest that does, if one is near."""
     (unknown,) = effective({variable: "1"}, other_variables=["ENGRAM_USER"]).unknown
     assert (unknown.variable, unknown.nearest) == (variable, meant)
+
+
+@pytest.mark.parametrize("command", ["config", "doctor"])
+def test_the_program_knows_the_variable_of_the_user(command: str, tmp_path: Path) -> None:
+    """A shell that has ENGRAM_USER is told of the misspelt variable beside it, and of no other."""
+    done = subprocess.run(
+        [sys.executable, "-m", "engram.cli", command, "--json", "-d", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(ENGRAM_USER="ada", ENGRAM_MODLE="x"),
+    )
+    told = done.stdout + done.stderr
+    assert "ENGRAM_MODLE" in told
+    assert "ENGRAM_USER" not in told
 
 
 def test_broken_json_in_the_environment_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,24 @@ def test_two_settings_are_compared_and_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("folder", "why"),
+    [(Path("/proc/x"), "No such file"), (Path("file", "report"), "Not a directory")],
+    ids=["cannot be made", "below a file"],
+)
+def test_a_report_that_cannot_be_written_is_told_before_anything_is_measured(
+    folder: Path, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A typed error at once, also as JSON; nobody waits for figures that would be lost."""
+    monkeypatch.setattr("engram.cli.evaluation._measured", None)
+    (tmp_path / "file").write_text("")
+    done = evaluate("recall", TALK, "--report", tmp_path / folder, "--json")
+    assert done.code == 1
+    told = json.loads(done.stdout)["error"]
+    assert told["code"] == "invalid_input"
+    assert f"{folder} cannot be written to: {why}" in told["message"]
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("fit", TALK), "There are 3 questions with evidence."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from engram.domain.turns import check_timestamp
 from engram.errors import InvalidQuery, InvalidSettings, InvalidTurn, StorageUnavailable
 from engram.recall.request import RecallRequest
 from engram.settings import Settings
+from tests.support.cli import engram
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,42 @@ def test_a_command_that_answers_others_asks_nobody() -> None:
             settings_from(stays=True)
     finally:
         given_url.reset(token)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("keys", "create", "laptop", "--access", "read"),
+        ("keys", "list"),
+        ("keys", "revoke", "laptop"),
+        ("encryption", "init"),
+        ("encryption", "status"),
+        ("encryption", "rotate"),
+    ],
+    ids=" ".join,
+)
+def test_keys_of_a_server_are_not_looked_for_here(asked: tuple[str, ...], tmp_path: Path) -> None:
+    """Who names an HTTP API is told that its keys lie elsewhere; none is made or shown here."""
+    home = {"HOME": str(tmp_path)}
+    for words, env in (
+        (("--url", "http://127.0.0.1:9", *asked), home),
+        (asked, home | {"ENGRAM_URL": "http://127.0.0.1:9"}),
+        (("--url", "http://127.0.0.1:9", *asked, "-d", str(tmp_path / "here")), home),
+    ):
+        done = engram(*words, "--json", env=env)
+        assert (done.code, json.loads(done.stdout)["error"]["code"]) == (1, "invalid_settings")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keys_of_a_folder_that_is_named_are_found_whatever_the_shell_has(tmp_path: Path) -> None:
+    """An address in the environment gives way to a folder on the line, as everywhere."""
+    env = {"ENGRAM_URL": "http://127.0.0.1:9"}
+    here = ("-d", str(tmp_path), "--json")
+    made = engram("keys", "create", "laptop", "--access", "read", *here, env=env)
+    assert made.code == 0, made.stderr
+    assert [one["name"] for one in json.loads(engram("keys", "list", *here, env=env).stdout)] == [
+        "laptop"
+    ]
 
 
 def test_a_moment_is_read_or_refused() -> None:

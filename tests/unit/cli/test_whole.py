@@ -18,7 +18,14 @@ from engram.cli import exits
 from engram.cli.admin import SCENARIOS
 from engram.cli.app import for_words, panels
 from engram.cli.passes import KINDS
-from engram.cli.running import ANSWERING_FORMS, MEMORY_FORMS, MEMORY_STATES, MEMORY_TYPES, ROLES
+from engram.cli.running import (
+    ANSWERING_FORMS,
+    MEMORY_FORMS,
+    MEMORY_STATES,
+    MEMORY_TYPES,
+    OPTION_VARIABLES,
+    ROLES,
+)
 from engram.contracts.lifecycle import PassKind
 from engram.domain import memories, turns
 from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType
@@ -87,6 +94,17 @@ def test_options_are_called_the_same_everywhere() -> None:
         "as_json": {("--json",)},
         "limit": {("--limit", "-n")},
     }
+
+
+def test_variables_that_options_read_are_known() -> None:
+    """What is no setting, and sets something all the same, is named in one place."""
+    read = {
+        parameter.envvar
+        for command in COMMANDS.values()
+        for parameter in command.params
+        if parameter.envvar is not None
+    }
+    assert read == set(OPTION_VARIABLES)
 
 
 def test_names_that_complete_are_those_that_are_known() -> None:

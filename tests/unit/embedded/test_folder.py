@@ -1,17 +1,21 @@
 """The data folder: who may use it, who owns it, what it leaves behind."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engram.embedded.folder import DataFolder, ServerRecord
-from engram.errors import DataFolderInUse, DataFolderUnusable
+from engram.errors import DataFolderInUse, DataFolderUnusable, StorageUnavailable
 from engram.storage.edge_files import open_store
+from tests.support.small_disk import leave_free, small_disk
 
 HOLD_LOCK = """
 import sys
@@ -127,6 +131,61 @@ def test_refuses_a_folder_whose_store_is_a_file(tmp_path: Path) -> None:
         folder.try_lock()
     (tmp_path / "store").unlink()
     assert DataFolder(tmp_path).try_lock()
+
+
+def _failing(number: int) -> Callable[..., Any]:
+    """What fails as the system does with this error."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return refused
+
+
+_STEPS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "made": ("pathlib.Path.mkdir", lambda path: DataFolder(path / "deep")),
+    "locked": ("engram.system.FileLock.try_acquire", lambda path: DataFolder(path).try_lock()),
+    "owned": ("engram.embedded.folder.write_record", lambda path: DataFolder(path).try_lock()),
+    "looked at": ("engram.system.FileLock.try_acquire", lambda path: DataFolder(path).has_owner()),
+}
+"""What is done to a folder, and what fails when the system refuses it."""
+
+
+@pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_passes_and_no_other_folder_is_advised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, number: int
+) -> None:
+    """Who lacks room is told to make some, not to go on with an empty memory elsewhere."""
+    what, done = _STEPS[step]
+    monkeypatch.setattr(what, _failing(number))
+    with pytest.raises(StorageUnavailable, match=r"no room left\. Make room") as caught:
+        done(tmp_path)
+    assert "ENGRAM_DATA_DIR" not in str(caught.value)
+
+
+@pytest.mark.parametrize("step", _STEPS)
+def test_why_a_folder_is_refused_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What the system gave as the reason stands in the error."""
+    what, done = _STEPS[step]
+    monkeypatch.setattr(what, _failing(errno.EROFS))
+    with pytest.raises(DataFolderUnusable, match=r"\(Read-only file system\).*ENGRAM_DATA_DIR"):
+        done(tmp_path)
+
+
+def test_a_folder_on_a_full_disk_is_owned_once_there_is_room() -> None:
+    """A real disk without a free byte: typed, unlocked, and the same call succeeds afterwards."""
+    with small_disk(2, in_memory=True) as disk:
+        folder = DataFolder(disk / "data")
+        leave_free(disk, 0)
+        with pytest.raises(StorageUnavailable, match="Make room"):
+            folder.try_lock()
+        assert not folder.locked
+        leave_free(disk, 1)
+        assert folder.try_lock()
+        folder.release()
 
 
 def test_a_killed_owner_whose_forked_child_lives_keeps_nothing_locked(tmp_path: Path) -> None:
