@@ -403,8 +403,12 @@ def _owed_to(whom: str, subject: str, standing: Sequence[_KnownToHold]) -> Itera
 def _is_of_relation(told: _SlottedStatement) -> bool:
     over = told.slot is not None and ends_something(told.slot)
     roles = words("declared", "held_by_one") | words("declared", "known_by_role")
-    # "My friend" may be any of them, though one alone is known by name.
-    return over and told.held.subject.partition(OF_THE_USER)[2] in roles
+    of_the_user = told.held.subject.startswith(OF_THE_USER)
+    # "My friend" may be any of them, though one alone is known by name, unless it was so of them.
+    meant = (
+        told.held.subject.removeprefix(OF_THE_USER) in roles or " no longer " in told.one.content
+    )
+    return over and of_the_user and meant
 
 
 def _not_so_of_relation(

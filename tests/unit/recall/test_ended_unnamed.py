@@ -181,6 +181,12 @@ def days(repository: EdgeRepository) -> Days:
             for role in ("daughter", "sister", "boss")
         ),
         (
+            "My cousin Eva is allergic to nuts.",
+            "My cousin is no longer allergic to nuts.",
+            "Eva is allergic to nuts.",
+            "Eva is no longer allergic to nuts.",
+        ),
+        (
             "My brother Leo is allergic to nuts.",
             "My brother isn't allergic to nuts after all.",
             "Leo is allergic to nuts.",
