@@ -251,9 +251,15 @@ async def _ask(memory: MemoryStore, question: DemoQuestion) -> None:
 
 async def _show_run(memory: MemoryStore) -> None:
     known = (await memory.list(memory_types=[MemoryType.SEMANTIC])).memories
-    url = memory.run_url(known[-1]) if known else None
-    _headline("The run that concluded this, in the Temporal UI (while Engram is up)")
-    console.print(url or "The Temporal UI is off.", soft_wrap=True)
+    run = memory.run_of(known[-1]) if known else None
+    if run is None:
+        return
+    _headline("The workflow that concluded this")
+    console.print(run.workflow_id, markup=False, soft_wrap=True)
+    if run.url is not None:
+        console.print(run.url, soft_wrap=True)
+    else:
+        console.print("`engram demo --keep` shows its run in the Temporal UI.", style="dim")
 
 
 def _headline(text: str) -> None:

@@ -36,8 +36,10 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
     assert "Gothenburg" in section(printed, "Where does Mara live? Asked as of 01 April")[1]
     assert "Lisbon" in section(printed, "Where does Mara live? Asked as of 01 June")[1]
     assert "Tejo Robotics" in section(printed, "Where does Mara work?")[1]
-    # On only with --keep: else it would be gone when somebody reads this.
-    assert "Temporal UI" in section(printed, "The run that concluded this")[0]
+    # The UI is on only with --keep: else it would be gone when somebody reads this.
+    workflow, how_to_see_it = section(printed, "The workflow that concluded this")
+    assert workflow.startswith("consolidation/")
+    assert "--keep" in how_to_see_it
     assert list(tmp_path.glob("engram-demo-*")) == []
 
 
