@@ -302,6 +302,12 @@ def test_a_transcript_with_times_and_people() -> None:
     assert turns[4].place == "line 6"
 
 
+def test_a_line_in_another_encoding() -> None:
+    """It is refused as no UTF-8, by its number, and not as no JSON."""
+    with pytest.raises(UnreadableSource, match="not UTF-8 at line 2"):
+        read(lines.read, b'{"content": "Ola"}\n' + '{"content": "Olá"}'.encode("latin-1"))
+
+
 def test_a_text_that_is_no_transcript() -> None:
     """Refused, because nothing in it begins a turn; what is no UTF-8 is refused with its line."""
     for text in ("Dear diary,\nnote: nothing.\n", "", "Title: x\nBody follows."):
