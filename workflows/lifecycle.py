@@ -82,9 +82,15 @@ class DecayWorkflow:
                 failures = (*report.failures, failure_of(error))
                 return _ended(report.model_copy(update={"failures": failures}))
             report = report.plus(done.report)
-            if done.moved and not state.dry_run and state.policy.digests is not None:
-                limit = state.policy.store_timeout
-                await compose(state.scope, done.moved, state.policy.digests, limit)
+            if not state.dry_run and state.policy.digests is not None:
+                await compose(
+                    state.scope,
+                    (*done.moved, *done.composed),
+                    state.policy.digests,
+                    state.policy.store_timeout,
+                    boxed=done.boxed,
+                    ended=done.ended,
+                )
             if done.position is None:
                 _describe(state.model_copy(update={"report": report}))
                 return _ended(report)

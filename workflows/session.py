@@ -139,7 +139,11 @@ class SessionWorkflow:
 
     @workflow.query(name=names.WORKING_MEMORY_QUERY)
     def working_memory(self) -> tuple[RememberedTurn, ...]:
-        """The recent turns, oldest first."""
+        """The recent turns, oldest first.
+
+        Those that have expired since the last of them came are among them: a query has no
+        present, so whoever asks leaves them out.
+        """
         return self._state.buffer.working_memory
 
     def _check_start(self, state: SessionState) -> None:
@@ -178,6 +182,7 @@ class SessionWorkflow:
                         content=sent.content,
                         timestamp=receipt.timestamp,
                         is_test=call.is_test,
+                        expires_at=sent.expires_at,
                     )
                 )
         self._set_buffer(

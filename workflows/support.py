@@ -335,31 +335,46 @@ _COMPOSED_AT_ONCE = 200
 
 
 async def compose(
-    scope: Scope, memory_ids: tuple[str, ...], policy: DigestPolicy, limit: timedelta
+    scope: Scope,
+    touched: tuple[str, ...],
+    policy: DigestPolicy,
+    limit: timedelta,
+    *,
+    boxed: tuple[str, ...] = (),
+    ended: tuple[str, ...] = (),
 ) -> None:
     """Let profiles and topics follow what became of memories.
 
     They do so with the next touch, too: what fails for a day is let be, for nothing is lost
     with it.
+
+    Args:
+        scope: Whose.
+        touched: Memories, and turns that name somebody.
+        policy: The thresholds.
+        limit: Longest time for one activity.
+        boxed: Turns whose boxes are made again.
+        ended: Sessions of theirs that get no further turn.
     """
     if not policy.enabled:
         return
     info = workflow.info()
+    base = DigestInput(
+        scope=scope,
+        now=workflow.now(),
+        policy=policy,
+        workflow_id=info.workflow_id,
+        run_id=info.run_id,
+    )
     try:
-        for part in portions(memory_ids, _COMPOSED_AT_ONCE):
-            await execute(
-                DigestActivities.digest_knowledge,
-                DigestInput(
-                    scope=scope,
-                    now=workflow.now(),
-                    policy=policy,
-                    memory_ids=part,
-                    workflow_id=info.workflow_id,
-                    run_id=info.run_id,
-                ),
-                "compose profiles again",
-                limit,
-            )
+        for part in portions(touched, _COMPOSED_AT_ONCE):
+            # Each reader takes its own of the ids.
+            work = base.model_copy(update={"memory_ids": part, "episode_ids": part})
+            about = "compose profiles again"
+            await execute(DigestActivities.digest_knowledge, work, about, limit)
+        if boxed:
+            work = base.model_copy(update={"episode_ids": boxed, "ended": ended})
+            await execute(DigestActivities.digest_sessions, work, "make boxes again", limit)
     except ActivityError as error:
         if is_cancelled_exception(error):
             raise

@@ -163,7 +163,7 @@ def direct_engine(
     )
     briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
-    turns = TurnHandlers(gateway, repository, settings, embedder.identity, links, ready)
+    turns = TurnHandlers(gateway, repository, settings, clock, embedder.identity, links, ready)
     recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
         turns,

@@ -10,7 +10,6 @@ from engram.consolidation.amendments import retold
 from engram.consolidation.denials import deny_again
 from engram.consolidation.disputes import disputes_of
 from engram.contracts.removal import ForgetPlan
-from engram.domain.digests import BoxDetail, ProfileDetail, SealReason, TopicDetail
 from engram.domain.memories import (
     DERIVED_TYPES,
     STORED_TYPES,
@@ -18,7 +17,6 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
-    MemoryForm,
     MemoryStatus,
     MemoryType,
     NegationFact,
@@ -34,6 +32,7 @@ from engram.errors import MemoryNotFound
 from engram.lifecycle.audit import linked_back
 from engram.lifecycle.decisions import disputed, holding_again
 from engram.lifecycle.links import heirs_of, parted, referred_to
+from engram.lifecycle.recomposed import RECOMPOSED, Basis, is_recomposed
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.rewording import words_let_go
@@ -51,18 +50,10 @@ from engram.storage.updates import (
 # Forgetting takes a memory, and whatever was derived only from it. What rests on
 # something else as well stays, without any trace of what is gone.
 
-# Composed again from what is left. Guidance is not: it counts, and quotes nobody.
-RECOMPOSED = frozenset({MemoryForm.PROFILE, MemoryForm.TOPIC, MemoryForm.BOX})
-
 # Shorter ones are in everybody's mouth.
 _LONG_WORD = re.compile(r"\w{4,}")
 # Nor do they lose a letter: "go" is no stem of anything else.
 _NO_STEM = 3
-
-
-def is_digest(memory: DerivedMemory) -> bool:
-    """Whether it is composed from memories, and is composed again from those that are left."""
-    return isinstance(memory, SemanticMemory) and memory.form in RECOMPOSED
 
 
 def names_any(memory: DerivedMemory, gone: Collection[str]) -> bool:
@@ -191,7 +182,6 @@ def without_references(
 # --- forgetting one memory: what that takes is settled first, then done. Every step may run twice
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
-_DIGESTS = tuple(sorted(form.value for form in RECOMPOSED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +218,7 @@ class Forgetter:
         await self._merged_into(scope, doomed)
         await self._composed_of(scope, doomed, set(doomed.memories))
         await self._digests_of(scope, doomed, frozenset(doomed.memories))
-        derived = [m for m in doomed.derived.values() if not is_digest(m)]
+        derived = [m for m in doomed.derived.values() if not is_recomposed(m)]
         of_a_turn = isinstance(target, Episode)
         return doomed.plan(memory_id).model_copy(
             update={
@@ -400,7 +390,7 @@ class Forgetter:
         if not plan.episodes:
             return frozenset(), frozenset()
         found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
-        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_digest(m)]
+        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_recomposed(m)]
         episodes = frozenset(plan.episodes)
         sources = {e for m in drawn for e in m.source_episode_ids} | episodes
         there = await episodes_by_id(self.repository, scope, sources, fresh=True)
@@ -442,14 +432,13 @@ class Forgetter:
 
     async def _digests_of(self, scope: Scope, doomed: _Doomed, basis: frozenset[str]) -> None:
         """Every version of every digest that names what goes; they are composed again."""
-        where = (AnyOf("form", _DIGESTS),)
-        for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+        for memory in await self._all(scope, MemoryType.SEMANTIC, (RECOMPOSED,)):
             if memory.id not in basis and names_any(memory, basis):
                 doomed.add(memory)
 
     async def _goes_with(self, scope: Scope, memory: DerivedMemory, turn: Episode) -> bool:
         """Whether a memory cannot stay without this turn among its sources."""
-        if is_digest(memory):
+        if is_recomposed(memory):
             return True
         left = await episodes_by_id(self.repository, scope, memory.source_episode_ids)
         left.pop(turn.id, None)
@@ -540,26 +529,14 @@ class _Doomed:
     """What goes, and what is to be composed again without it."""
 
     memories: dict[str, AnyMemory] = field(default_factory=dict)
-    composed: set[str] = field(default_factory=set)
-    boxed: set[str] = field(default_factory=set)
-    ended: set[str] = field(default_factory=set)
+    basis: Basis = field(default_factory=Basis)
     pointing: set[str] = field(default_factory=set)
 
     def add(self, memory: AnyMemory | DerivedMemory) -> None:
         """One more that goes."""
         self.memories[memory.id] = memory  # type: ignore[assignment]  # a DerivedMemory is one of its types
-        match memory.detail if isinstance(memory, SemanticMemory) else None:
-            case ProfileDetail() as profile:
-                self.composed |= {one for line in profile.lines for one in line.memory_ids}
-                self.composed |= {one.source_id for one in profile.mentions}
-                self.composed |= {one.source_id for one in profile.equations}
-                self.composed |= set(profile.omitted)
-            case TopicDetail() as topic:
-                self.composed |= set(topic.member_ids)
-            case BoxDetail() as box:
-                self.boxed |= set(box.episode_ids)
-                if box.sealed is SealReason.ENDED and box.session_id is not None:
-                    self.ended.add(box.session_id)
+        if isinstance(memory, SemanticMemory):
+            self.basis.add(memory)
 
     def plan(self, memory_id: str) -> ForgetPlan:
         """What it takes that these go."""
@@ -569,9 +546,9 @@ class _Doomed:
             gone=self.by_type(),
             heirs=heirs_of(derived),
             referring=tuple(sorted((referred_to(derived) | self.pointing) - self.memories.keys())),
-            composed=tuple(sorted(self.composed - self.memories.keys())),
-            boxed=tuple(sorted(self.boxed - self.memories.keys())),
-            ended=tuple(sorted(self.ended)),
+            composed=tuple(sorted(self.basis.composed - self.memories.keys())),
+            boxed=tuple(sorted(self.basis.boxed - self.memories.keys())),
+            ended=tuple(sorted(self.basis.ended)),
             disputes=tuple(sorted({one for m in derived for one in disputes_of(m)})),
         )
 

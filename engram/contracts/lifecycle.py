@@ -235,11 +235,17 @@ class ReviewOutput(Message):
         report: What was done, counted.
         position: Where to go on; None when the walk is over.
         moved: Knowledge and habits that left the answers, or came back to them.
+        composed: What profiles and topics rest on that went with an erased turn.
+        boxed: The turns that were in a box with an erased one.
+        ended: Sessions whose last box is among those.
     """
 
     report: DecayReport
     position: WalkPosition | None = None
     moved: tuple[str, ...] = ()
+    composed: tuple[str, ...] = ()
+    boxed: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
 
 
 class PromoteOutput(Message):

@@ -166,8 +166,9 @@ HISTORIES_KEPT: Final = (
 SERVERS_MAY_KEEP: Final = (
     "Qdrant keeps deleted points in its log and segments until it optimises them, "
     "and in snapshots and backups.",
-    "Temporal's database keeps deleted histories until it reuses or reclaims their space, "
-    "and in its archive, visibility store and backups where there are any.",
+    "Temporal's database keeps deleted histories until it reuses or reclaims their space, the "
+    "ids of their workflows in timers until its retention ends, and both in its archive, "
+    "visibility store and backups where there are any.",
 )
 """What erasing cannot reach on servers."""
 

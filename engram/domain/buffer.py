@@ -30,7 +30,17 @@ class Signal(StrEnum):
 
 
 class RememberedTurn(StoredValue):
-    """A turn in working memory."""
+    """A turn in working memory.
+
+    Attributes:
+        episode_id: As what it is stored.
+        role: Of whoever said it.
+        speaker: Who that was, where it is known.
+        content: Its words.
+        timestamp: When it was said.
+        is_test: Whether it is there for a trial.
+        expires_at: From when on it is no longer held in mind; None for as long as the session.
+    """
 
     episode_id: str
     role: str
@@ -38,6 +48,11 @@ class RememberedTurn(StoredValue):
     content: str
     timestamp: datetime
     is_test: bool = False
+    expires_at: datetime | None = None
+
+    def has_expired(self, now: datetime) -> bool:
+        """Whether it is over by now."""
+        return self.expires_at is not None and self.expires_at <= now
 
 
 class BufferPolicy(StoredValue):
@@ -71,8 +86,9 @@ class Buffer(StoredValue):
     closed: bool = True
 
     def touched(self, now: datetime) -> Buffer:
-        """The session did something."""
-        return self.model_copy(update={"touched_at": now})
+        """The session did something; what has expired leaves working memory."""
+        held = tuple(turn for turn in self.working_memory if not turn.has_expired(now))
+        return self.model_copy(update={"touched_at": now, "working_memory": held})
 
     def absorbed(
         self,
@@ -97,8 +113,9 @@ class Buffer(StoredValue):
         fresh = {turn.episode_id: turn for turn in turns if turn.episode_id not in known}
         if not fresh:
             return self.touched(now)
-        held = _bounded((*self.working_memory, *fresh.values()), policy)
-        mindful = self.touched(now).model_copy(update={"working_memory": held})
+        touched = self.touched(now)
+        held = _bounded((*touched.working_memory, *fresh.values()), policy)
+        mindful = touched.model_copy(update={"working_memory": held})
         counting = sum(not turn.is_test for turn in fresh.values())
         if not counting:
             return mindful

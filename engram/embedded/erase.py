@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -32,6 +33,10 @@ _RUNS: Final = (
     "SELECT DISTINCT run_id FROM executions",
     "SELECT DISTINCT tree_id FROM history_tree",
 )
+# A timer of a run (Temporal's TimerTaskInfo) begins with the id of the namespace, the length of
+# the workflow's id and this id; then comes the run's.
+_TIMER: Final = re.compile(rb"\n\$[0-9a-f-]{36}\x12([\x80-\xff]?)([\x00-\x7f])", re.DOTALL)
+_TIMED_RUN: Final = re.compile(rb"\x1a\$([0-9a-f-]{36})")
 _BUSY_SECONDS: Final = 5.0
 
 Result = TypeVar("Result")
@@ -49,6 +54,21 @@ async def runs_left(database: Path, runs: Collection[str]) -> int:
         return 0
     wanted = {UUID(run).bytes for run in runs}
     return await _working(database, lambda connection: _left(connection, wanted))
+
+
+async def drop_timers(database: Path, runs: Collection[str]) -> None:
+    """Delete the timers of those of these runs that are gone; no server may have it open.
+
+    The service keeps one until it is due, for the end of a retention that is over, and it names
+    the workflow.
+
+    Raises:
+        sqlite3.Error: the database cannot be read or written.
+    """
+    if not runs or not await asyncio.to_thread(database.exists):
+        return
+    wanted = {UUID(run).bytes for run in runs}
+    await _working(database, lambda connection: _drop_timers(connection, wanted))
 
 
 async def vacuum(database: Path) -> None:
@@ -86,7 +106,34 @@ def _vacuum(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+def _drop_timers(connection: sqlite3.Connection, wanted: set[bytes]) -> None:
+    gone = wanted - _held(connection)
+    try:
+        timers = connection.execute("SELECT rowid, data FROM timer_tasks")
+        over = [(row,) for row, data in timers if _timed_run(data) in gone]
+        connection.execute("BEGIN")
+        connection.executemany("DELETE FROM timer_tasks WHERE rowid = ?", over)
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        _log.warning("timers of erased histories stay until they are due", reason=str(error))
+
+
+def _timed_run(data: bytes) -> bytes | None:
+    """The run that a timer is of; None where it is not told as it was."""
+    if (timer := _TIMER.match(data)) is None:
+        return None
+    low, high = timer.groups()
+    size = (low[0] & 0x7F) + (high[0] << 7) if low else high[0]
+    run = _TIMED_RUN.match(data, timer.end() + size)
+    return None if run is None else UUID(run[1].decode()).bytes
+
+
 def _left(connection: sqlite3.Connection, wanted: set[bytes]) -> int:
+    return len(_held(connection) & wanted)
+
+
+def _held(connection: sqlite3.Connection) -> set[bytes]:
+    """The runs that the service knows anything of."""
     found: set[bytes] = set()
     for query in _RUNS:
         try:
@@ -94,7 +141,7 @@ def _left(connection: sqlite3.Connection, wanted: set[bytes]) -> int:
         except sqlite3.OperationalError as error:
             # Another version may name its tables otherwise; the service said they are gone.
             _log.warning("it cannot be checked that histories are gone", reason=str(error))
-    return len(found & wanted)
+    return found
 
 
 # --- rewriting the files of a data folder, so that what was deleted is in none of them
@@ -298,6 +345,7 @@ class FolderScrubber:
             async with self._server.paused():
                 left = await runs_left(self._folder.temporal_db, runs)
                 if not left or time.monotonic() > deadline:
+                    await drop_timers(self._folder.temporal_db, runs)
                     await vacuum(self._folder.temporal_db)
                     self._folder.drop_server_logs()
                     return left

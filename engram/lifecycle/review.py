@@ -34,6 +34,7 @@ from engram.embedding.bm25 import encode_document
 from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.links import heirs_of, parted, referred_to
+from engram.lifecycle.recomposed import RECOMPOSED, Basis
 from engram.lifecycle.table import Aspect
 from engram.ports import AnyOf, MaintenanceRepository
 from engram.storage.rewording import words_let_go
@@ -47,9 +48,17 @@ _DIGESTED: Final = (MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
 
 @dataclass(slots=True)
 class Steps:
-    """What happened to which memory, in the last attempt at each."""
+    """What happened to which memory, in the last attempt at each.
+
+    Attributes:
+        made: By the id of a memory, its type and its steps.
+        basis: What digests are made of that go with erased turns.
+        told: Is told of these before they go: who tries again does not find them any more.
+    """
 
     made: dict[str, tuple[MemoryType, tuple[Transition, ...]]] = field(default_factory=dict)
+    basis: Basis = field(default_factory=Basis)
+    told: Callable[[Basis], None] = lambda _: None
 
     def note(self, memory: AnyMemory, transitions: Sequence[Transition]) -> None:
         """These are the memory's steps; what was noted of it before is void."""
@@ -126,11 +135,18 @@ class Reviewer:
         done = begun or ReviewOutput(report=nothing, position=request.position)
         while done.position is not None and done.report.reviewed < MOST_AT_ONCE:
             memories, position = await walk.page(done.position, request.batch)
-            steps = Steps()
+            before = done
+
+            def told(basis: Basis, before: ReviewOutput = before) -> None:
+                progress(_resting(before, basis))
+
+            steps = Steps(told=told)
             part = await self.settle(memories, request, steps=steps)
-            report = done.report.plus(DecayReport.model_validate(dict(part)))
-            moved = (*done.moved, *steps.moved())
-            done = ReviewOutput(report=report, position=position, moved=moved)
+            report = before.report.plus(DecayReport.model_validate(dict(part)))
+            moved = (*before.moved, *steps.moved())
+            done = _resting(before, steps.basis).model_copy(
+                update={"report": report, "position": position, "moved": moved}
+            )
             progress(done)
         return done
 
@@ -171,7 +187,7 @@ class Reviewer:
                 change(memory)
             changed = frozenset(steps.made)
         else:
-            changed = await self._write(request, memories, change, erasable)
+            changed = await self._write(request, memories, change, erasable, steps)
         counts, changes = steps.of(m.id for m in memories if m.id in changed)
         gone = len(erasable.keys() & changed)
         return PassReport(
@@ -189,6 +205,7 @@ class Reviewer:
         memories: Sequence[AnyMemory],
         change: Callable[[AnyMemory], AnyMemory | None],
         erasable: Mapping[str, AnyMemory],
+        steps: Steps,
     ) -> frozenset[str]:
         """Change these memories, and erase those that ``change`` put among the erasable."""
         scope, kind = request.scope, memories[0].type
@@ -201,7 +218,7 @@ class Reviewer:
             types=(kind,),
             stamp=review_stamp(request.rules),
         )
-        erased = await self._erase(scope, kind, erasable)
+        erased = await self._erase(scope, kind, erasable, steps)
         await self._free_rivals(scope, memories, written.changed | erased)
         return frozenset(written.changed | erased)
 
@@ -258,18 +275,36 @@ class Reviewer:
         )
 
     async def _erase(
-        self, scope: Scope, memory_type: MemoryType, ended: Mapping[str, AnyMemory]
+        self, scope: Scope, memory_type: MemoryType, ended: Mapping[str, AnyMemory], steps: Steps
     ) -> frozenset[str]:
+        """Erase these; the digests that name them first, so that a retry finds both due."""
         if not ended:
             return frozenset()
-        turns = [SaidAt.of(one) for one in ended.values() if isinstance(one, Episode)]
-        await words_let_go(self.repository, scope, turns, encode_document)
+        turns = [one for one in ended.values() if isinstance(one, Episode)]
+        await words_let_go(self.repository, scope, map(SaidAt.of, turns), encode_document)
+        await self._erase_digests(scope, [turn.id for turn in turns], steps)
         revisions = {memory_id: memory.revision for memory_id, memory in ended.items()}
         await self.repository.delete_unchanged(scope, memory_type, revisions)
         left = await self.repository.get(scope, revisions, (memory_type,), fresh=True)
         gone = frozenset(revisions) - left.keys()
+        steps.basis.composed -= gone
+        steps.basis.boxed -= gone
         await self._part(scope, [one for key, one in ended.items() if key in gone])
         return gone
+
+    async def _erase_digests(self, scope: Scope, turns: Sequence[str], steps: Steps) -> None:
+        """Erase every version of every digest that names one of these turns."""
+        where = (RECOMPOSED, AnyOf("source_episode_ids", tuple(sorted(turns))))
+        found: dict[str, SemanticMemory] = {}
+        if turns:
+            async for page in every_page(self.repository, scope, MemoryType.SEMANTIC, where=where):
+                found |= {m.id: m for m in page if isinstance(m, SemanticMemory)}
+        for digest in found.values():
+            steps.basis.add(digest)
+        if found:
+            steps.told(steps.basis)
+            await self.repository.delete(scope, MemoryType.SEMANTIC, found)
+            await self._part(scope, list(found.values()))
 
     async def _part(self, scope: Scope, gone: Sequence[AnyMemory]) -> None:
         """Have nothing lead to what was erased; nothing comes back in its place."""
@@ -290,6 +325,16 @@ class Reviewer:
             new_write_id=self.new_write_id,
             types=DERIVED_TYPES,
         )
+
+
+def _resting(done: ReviewOutput, basis: Basis) -> ReviewOutput:
+    """With what these digests rest on, which is composed again."""
+    more = {
+        "composed": tuple(sorted(basis.composed.union(done.composed))),
+        "boxed": tuple(sorted(basis.boxed.union(done.boxed))),
+        "ended": tuple(sorted(basis.ended.union(done.ended))),
+    }
+    return done.model_copy(update=more)
 
 
 def _ends(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:

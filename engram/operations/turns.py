@@ -43,7 +43,7 @@ from engram.operations.session_writer import (
     TurnIntake,
     split_call,
 )
-from engram.ports import MemoryRepository
+from engram.ports import Clock, MemoryRepository
 from engram.settings import Settings
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ class TurnHandlers:
         gateway: Reaches the workflows.
         repository: Says whether the user was erased.
         settings: Limits of what one update carries.
+        clock: The present.
         embedder: Identity of the store's embedder; workers of another store refuse the turns.
         run_url: Where the Temporal UI shows a run.
         ready: Loads what storing needs in this process: the store is given seconds for it.
@@ -217,12 +218,14 @@ class TurnHandlers:
         gateway: WorkflowGateway,
         repository: MemoryRepository,
         settings: Settings,
+        clock: Clock,
         embedder: str | None = None,
         run_url: Callable[[str, str | None], str | None] = lambda *_: None,
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._ready = ready
         self._gateway = gateway
+        self._clock = clock
         self._run_url = run_url
         self._repository = repository
         self._embedder = embedder
@@ -274,10 +277,12 @@ class TurnHandlers:
 
     @handles(WORKING_MEMORY)
     async def working_memory(self, scope: Scope, asked: WorkingMemory) -> list[RememberedTurn]:
-        """The recent turns of a running session; empty if it is not running."""
-        return await self._gateway.working_memory(
+        """The recent turns of a running session that have not expired; empty if it does not run."""
+        held = await self._gateway.working_memory(
             scope, asked.session_id, include_test=asked.include_test
         )
+        now = self._clock()
+        return [turn for turn in held if not turn.has_expired(now)]
 
     @handles(CONSOLIDATE)
     async def consolidate(self, scope: Scope, asked: Consolidate) -> ConsolidationReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import json
@@ -136,7 +137,7 @@ def looks_like(head: bytes) -> SourceFormat:
     """The format of a file, from how it begins.
 
     Raises:
-        UnreadableSource: it is JSON of no known format.
+        UnreadableSource: it is JSON of no known format, holds nothing, or is no UTF-8.
     """
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] not in {b"{", b"["}:
@@ -155,11 +156,27 @@ def looks_like(head: bytes) -> SourceFormat:
     ]
     if signs:
         return min(signs)[1]
+    _check_encoding(head)
+    if not start[1:].strip().removesuffix(b"]"):
+        raise UnreadableSource(
+            "The file is JSON without anything in it.",
+            allowed="a list of conversations",
+            hint="Export it again, or see whether it is the right file.",
+        )
     raise UnreadableSource(
         "The file is JSON of no known format.",
         allowed=", ".join(SourceFormat),
         hint="Name its format, or turn it into lines; docs/import.md describes each.",
     )
+
+
+def _check_encoding(head: bytes) -> None:
+    try:
+        # It may end within a character.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise UnreadableSource(f"The file is not UTF-8 at line {line}.") from None
 
 
 def _first_line(start: bytes) -> object:

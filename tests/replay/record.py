@@ -63,7 +63,9 @@ from engram.contracts.session import (
     EncodeRequest,
     StoreTurnsInput,
 )
-from engram.domain.memories import AnyMemory, MemoryType
+from engram.digests.stage import Digests
+from engram.digests.versions import Composer
+from engram.domain.memories import AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.choice import make_embedder
@@ -498,6 +500,18 @@ async def faded(stage: Stage) -> None:
     await stage.passes.decay(SCOPE)
 
 
+async def erased(stage: Stage) -> None:
+    """A pass of decay that erases a turn, whose box is made again of the others."""
+    ended = datetime.now(UTC) - timedelta(days=20)
+    left = {"status": MemoryStatus.ARCHIVED, "archived_at": ended}
+    turns = [turn(SCOPE, "I like tea.", ended, **left), turn(SCOPE, "I like black tea.", ended)]
+    await stage.keep(*turns)
+    digests = Digests(stage.repository, make_embedder("wordllama"), lambda: "recorded")
+    ids = [one.id for one in turns]
+    await digests.sessions(Composer(SCOPE, ended), ids, ["s1"], stage.settings.digests)
+    await stage.passes.decay(SCOPE)
+
+
 async def given_up(stage: Stage) -> None:
     """A run that goes on from one that waited out as many outages as it may, and meets another."""
     kept = [knowledge(SCOPE, f"The user works at {where}.", NOW) for where in ("Rise", "Flour")]
@@ -642,6 +656,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "given_up": (given_up, {}),
     "long_passes": (long_passes, {"decay_batch": 10}),
     "faded": (faded, {}),
+    "erased": (erased, {"lifecycle": {"expiry": {"erase_after_days": 10}}}),
     "many_skipped": (many_skipped, {}),
     "written_meanwhile": (written_meanwhile, {}),
     "long_erasing": (long_erasing, {}),

@@ -52,14 +52,14 @@ def turns(user: str) -> list[Turn]:
 
 
 async def talk(memory: MemoryStore, user: str) -> None:
-    """Say it all, in two sessions, and have it consolidated."""
-    mine = memory.for_user(user)
+    """Say it all, in two sessions with names of the user's, and have it consolidated."""
+    mine, name = memory.for_user(user), words(user)[0]
     # What histories of forgetting hold goes, too.
-    receipt = await mine.encode(f"Never mind the {words(user)[0]}.", session_id="s2")
+    receipt = await mine.encode(f"Never mind the {name}.", session_id=f"{name}-2")
     await mine.forget(receipt.episode_ids[0])
     for number, turn in enumerate(turns(user)):
-        await mine.encode(turn, session_id=f"s{number % 2}")
-    await mine.end_session("s0")
+        await mine.encode(turn, session_id=f"{name}-{number % 2}")
+    await mine.end_session(f"{name}-0")
     await mine.consolidate()
 
 

@@ -150,6 +150,7 @@ async def lifecycle_workers(
                 acting.promote_session,
                 acting.find_due_users,
                 digesting.digest_knowledge,
+                digesting.digest_sessions,
                 asking.request_consolidation,
             ],
             interceptors=[TypedErrorInterceptor(), *interceptors],

@@ -20,7 +20,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.embedding.choice import make_embedder
-from engram.ports import MemoryRepository
+from engram.ports import Clock, MemoryRepository
 from engram.system import new_id, system_clock
 from engram.workflows.worker import running_workers
 from tests.support.edge_stores import borrowed_store
@@ -31,7 +31,7 @@ FIRST = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 @asynccontextmanager
 async def remembering(
-    client: Client, **values: Any
+    client: Client, clock: Clock = system_clock, **values: Any
 ) -> AsyncIterator[tuple[MemoryStore, MemoryRepository]]:
     """A user's memory over real parts, with these settings."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}", **values)
@@ -40,9 +40,9 @@ async def remembering(
         borrowed_store() as repository,
         running_workers(client, repository, embedder, model, settings, new_write_id=new_id),
     ):
-        engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
+        engine = direct_engine(client, repository, embedder, settings, clock, ui_url=None)
         scope = Scope.of(settings.namespace, "ada")
-        yield MemoryStore(engine, scope, settings, system_clock, new_id), repository
+        yield MemoryStore(engine, scope, settings, clock, new_id), repository
         await engine.close()
 
 

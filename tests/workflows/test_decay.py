@@ -33,6 +33,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Link,
     LinkKind,
+    MemoryForm,
     MemoryStatus,
     MemoryType,
     PolicyClass,
@@ -41,12 +42,13 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.slots import slot_of
 from engram.embedding.choice import make_embedder
-from engram.errors import UnknownFailure
+from engram.errors import StorageUnavailable, UnknownFailure
 from engram.lifecycle.accesses import AccessLog
 from engram.lifecycle.decisions import disputed, fingerprint
 from engram.lifecycle.due import due_users
 from engram.lifecycle.review import Reviewer
 from engram.operations.digests import AboutSomebody
+from engram.ports import Equals
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.payload import encode
@@ -301,6 +303,51 @@ async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
         done = await Reviewer(lives.store, lambda: uuid4().hex).review(tomorrow)
         assert done.report.erased == 1
         assert set(await lives.store.get(lives.scope, [said.id])) == set()
+
+
+class _FailsToDelete:
+    """A store that cannot be reached when something is to be erased, once."""
+
+    def __init__(self, inner: EdgeRepository) -> None:
+        self._inner = inner
+        self._fails = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def delete_unchanged(self, *args: Any) -> None:
+        fails, self._fails = self._fails, False
+        if fails:
+            raise StorageUnavailable("staged")
+        await self._inner.delete_unchanged(*args)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_no_box_keeps_the_words_of_an_erased_turn(
+    temporal_client: Client, store: EdgeRepository, *, fails: bool
+) -> None:
+    """It goes with the turn, also where the turn goes at the second attempt; the rest is boxed."""
+    erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
+    wrap = _FailsToDelete if fails else lambda inner: inner
+    async with lifecycle_workers(temporal_client, store, erasing, wrap=wrap) as lives:
+        left = {"status": MemoryStatus.ARCHIVED, "archived_at": ago(11)}
+        gone = turn(lives.scope, "My garden has a pond for koi", ago(30), **left)
+        kept = turn(lives.scope, "My garden has a pond for frogs", ago(30))
+        await lives.keep(gone, kept)
+        digests = Digests(lives.store, make_embedder("wordllama"), lambda: uuid4().hex)
+        composed, turns = Composer(lives.scope, ago(29)), [gone.id, kept.id]
+        await digests.sessions(composed, turns, ["s1"], lives.settings.digests)
+        assert [set(box.source_episode_ids) for box in await _boxes(lives)] == [{*turns}]
+        assert (await lives.passes.decay(lives.scope)).count("erase") == 1
+        boxes = await _boxes(lives)
+        assert [box.source_episode_ids for box in boxes] == [(kept.id,)]
+        assert "koi" not in boxes[0].model_dump_json()
+
+
+async def _boxes(lives: LifecycleUser) -> list[SemanticMemory]:
+    box = Equals("form", MemoryForm.BOX.value)
+    page = await lives.store.scroll(lives.scope, MemoryType.SEMANTIC, where=(box,))
+    return list(page.memories)
 
 
 async def test_two_passes_at_once_and_recalls_lose_nothing(

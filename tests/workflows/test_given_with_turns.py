@@ -15,6 +15,7 @@ from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.turns import Turn
 from engram.errors import InvalidTurn
 from engram.language.guarding import PersonalDataGuard
+from engram.system import system_clock
 from engram.transfer.memories import ImportedMemory
 from engram.transfer.readers.lines import read
 from engram.transfer.readers.reading import FoundTurn
@@ -64,6 +65,19 @@ async def test_a_life_is_counted_from_when_the_turn_is_handed_over(
             await memory.encode(
                 Turn(content="x", expires_at=datetime(2001, 1, 1, tzinfo=UTC)), session_id="s1"
             )
+
+
+async def test_what_has_expired_is_not_held_in_mind_any_longer(temporal_client: Client) -> None:
+    """Working memory leaves out a turn from its moment on, while its session goes on."""
+    passed = timedelta(0)
+    async with remembering(temporal_client, clock=lambda: system_clock() + passed) as (memory, _):
+        await memory.encode(Turn(content="Gate 4.", expires_in=timedelta(hours=1)), session_id="s1")
+        await memory.encode("Gate 4 is far.", session_id="s1")
+        held = await memory.working_memory("s1")
+        assert [turn.content for turn in held] == ["Gate 4.", "Gate 4 is far."]
+        passed = timedelta(hours=2)
+        held = await memory.working_memory("s1")
+        assert [turn.content for turn in held] == ["Gate 4 is far."]
 
 
 async def test_imports_give_the_same(temporal_client: Client, tmp_path: Path) -> None:

@@ -34,7 +34,11 @@ def _conversation(given: Any, place: str) -> Iterator[ReadEntry]:
     shown = _branch(mapping, given.get("current_node"))
     for number, node_id in enumerate(shown, start=1):
         where = f"{place}, message {number}"
-        yield from _message(mapping[node_id], session or place, where, began)
+        for entry in _message(mapping[node_id], session or place, where, began):
+            if isinstance(entry, FoundTurn):
+                # What has no time of its own and comes later follows the turn before.
+                began = None
+            yield entry
     kept = frozenset(shown)
     for number, (node_id, node) in enumerate(mapping.items(), start=1):
         if node_id not in kept and _has_words(node):

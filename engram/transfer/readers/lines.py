@@ -121,6 +121,8 @@ def parsed(data: bytes, place: str) -> Mapping[str, Any]:
     """
     try:
         given = json.loads(data)
+    except UnicodeDecodeError:
+        raise UnreadableSource(f"The file is not UTF-8 at {place}.") from None
     except (ValueError, RecursionError):
         raise UnreadableSource(
             f"{place.capitalize()} is no JSON.", allowed="one JSON object a line"

@@ -83,6 +83,18 @@ def test_forgotten_turns_leave_working_memory() -> None:
     assert after.waiting == 2
 
 
+def test_expired_turns_leave_working_memory() -> None:
+    """A session that goes on lets go of them, and they take no place of others; all are counted."""
+    brief = turn("a").model_copy(update={"expires_at": NOW + timedelta(minutes=1)})
+    buffer = Buffer().absorbed([brief, turn("b")], Signal.NONE, now=NOW, policy=POLICY)
+    assert buffer.touched(NOW).working_memory == (brief, turn("b"))
+    later = NOW + timedelta(minutes=1)
+    assert buffer.touched(later).working_memory == (turn("b"),)
+    after = buffer.absorbed([turn("c")], Signal.NONE, now=later, policy=POLICY)
+    assert after.working_memory == (turn("b"), turn("c"))
+    assert after.due == "3 turns wait"
+
+
 def test_working_memory_holds_exactly_its_bytes() -> None:
     """Turns that fill the bound to the byte stay; one byte more, and the oldest goes."""
     full = [turn("a", "x" * 60), turn("b", "y" * 40)]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from engram.contracts.removal import ErasureReceipt
-from engram.embedded.erase import FolderScrubber
+from engram.embedded.erase import FolderScrubber, drop_timers
 from engram.embedded.folder import DataFolder
 from tests.support.clock import NOW
 
@@ -152,3 +154,33 @@ async def test_what_is_due_outlasts_a_loss_of_power(
     monkeypatch.setattr(os, "fsync", noting)
     await erase(scrubber)
     assert "scrub.json" in Path(synced[0]).name
+
+
+async def test_timers_go_with_their_histories(tmp_path: Path) -> None:
+    """They name the workflow, and the service keeps them for as long as its retention.
+
+    Those of others stay, of a run that is still there, and what is not told as it was.
+    """
+    database, session = tmp_path / "temporal.sqlite", f"session/default/ada/{'x' * 200}"
+    erased, kept, other = (str(UUID(int=n)) for n in (1, 2, 3))
+    timers = [_timer(session, one) for one in (erased, kept, other)]
+    # A workflow can be named like the rest of a timer.
+    timers += [_timer(f"x\x1a${erased}", other), b"told otherwise"]
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("CREATE TABLE executions (run_id)")
+        connection.execute("CREATE TABLE history_tree (tree_id)")
+        connection.execute("CREATE TABLE timer_tasks (data)")
+        connection.execute("INSERT INTO executions VALUES (?)", (UUID(kept).bytes,))
+        connection.executemany("INSERT INTO timer_tasks VALUES (?)", [(one,) for one in timers])
+    await drop_timers(database, [erased, kept])
+    with closing(sqlite3.connect(database)) as connection:
+        left = [data for (data,) in connection.execute("SELECT data FROM timer_tasks")]
+    assert left == timers[1:]
+
+
+def _timer(workflow: str, run: str) -> bytes:
+    """A timer as Temporal's server 1.32 writes it."""
+    length = len(workflow)
+    size = bytes([length] if length < 128 else [length & 0x7F | 0x80, length >> 7])
+    named = b"\n$" + str(UUID(int=9)).encode() + b"\x12" + size + workflow.encode()
+    return named + b"\x1a$" + run.encode() + b" \x0fP\x82\x80@"

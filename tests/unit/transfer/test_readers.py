@@ -100,9 +100,18 @@ def test_chatgpt_shows_one_branch() -> None:
     assert turns[0].timestamp == datetime.fromtimestamp(1_700_000_001.25, UTC)
     assert turns[0].message_id == "m2"
     assert turns[0].session == "c1"
-    # A message without a time of its own has that of its conversation.
-    assert turns[2].timestamp == datetime.fromtimestamp(1_700_000_000.5, UTC)
+    # Without a time of its own it follows the turn before: the conversation began earlier.
+    assert turns[2].timestamp is None
     assert turns[2].place == "conversation 1, message 5"
+
+
+def test_chatgpt_begins_when_the_conversation_did() -> None:
+    """A first message without a time of its own has that of its conversation, and no other has."""
+    said = [node(n, n - 1 or None, "user", f"Word {n}.") for n in (1, 2)]
+    dated = node(3, 2, "assistant", "Yes.", created=1_700_000_009)
+    turns, _ = read(chatgpt.read, json.dumps([tree(*said, dated, current="n3")]))
+    began, answered = (datetime.fromtimestamp(s, UTC) for s in (1_700_000_000.5, 1_700_000_009))
+    assert [turn.timestamp for turn in turns] == [began, None, answered]
 
 
 def test_chatgpt_without_current_node() -> None:
@@ -291,6 +300,12 @@ def test_a_transcript_with_times_and_people() -> None:
     assert turns[2].timestamp == datetime.fromisoformat("2024-05-01T09:08+02:00")
     assert turns[4].timestamp is None
     assert turns[4].place == "line 6"
+
+
+def test_a_line_in_another_encoding() -> None:
+    """It is refused as no UTF-8, by its number, and not as no JSON."""
+    with pytest.raises(UnreadableSource, match="not UTF-8 at line 2"):
+        read(lines.read, b'{"content": "Ola"}\n' + '{"content": "Olá"}'.encode("latin-1"))
 
 
 def test_a_text_that_is_no_transcript() -> None:

@@ -29,6 +29,20 @@ def test_formats_are_told_by_how_they_begin(wanted: SourceFormat) -> None:
         looks_like(b'[{"secret": 1}]')
 
 
+def test_what_is_no_utf8_or_holds_nothing_is_told_so() -> None:
+    """Before its format is asked for; a head that ends within a character is none of them."""
+    latin = '{"content": "Olá mundo"}'.encode("latin-1")
+    with pytest.raises(UnreadableSource, match="not UTF-8 at line 1"):
+        looks_like(latin)
+    with pytest.raises(UnreadableSource, match="not UTF-8 at line 2"):
+        looks_like(b"[\n" + latin)
+    with pytest.raises(UnreadableSource, match="no known format"):
+        looks_like('[{"secret": "Olá'.encode()[:-1])
+    for nothing in (b"[]", b"[ \n]\n", b"[" + b" " * 999):
+        with pytest.raises(UnreadableSource, match="without anything in it"):
+            looks_like(nothing)
+
+
 def zipped(path: Path, **members: bytes) -> Path:
     """An archive."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
