@@ -225,9 +225,9 @@ _SCORE = itemgetter(Ranked._fields.index("score"))
 
 
 def by_score(found: list[Ranked]) -> list[Ranked]:
-    """Best first, ties by id."""
+    """Best first, ties by type, so that users with the same memories get the same, then by id."""
     ordered = sorted(found, key=_SCORE, reverse=True)
     if len({*map(_SCORE, ordered)}) < len(ordered):
         # There are ties, which is rare, and to look for them costs a tenth of what ids cost.
-        ordered.sort(key=lambda one: (-one.score, one.memory.id))
+        ordered.sort(key=lambda one: (-one.score, one.memory.type, one.memory.id))
     return ordered

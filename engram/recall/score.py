@@ -75,7 +75,7 @@ def score(
     *,
     explained: bool = True,
 ) -> list[Ranked]:
-    """Every candidate with its score, best first, ties by id.
+    """Every candidate with its score, best first, ties by type and id.
 
     Args:
         found: The candidates.

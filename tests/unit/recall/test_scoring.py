@@ -125,6 +125,17 @@ def test_the_best_come_first_and_ties_go_by_id() -> None:
     assert [one.memory.id for one in ranked[1:]] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("ids", ["ab", "ba"])
+def test_ties_of_different_types_are_the_same_for_everybody(ids: str) -> None:
+    """The ids of two users' same memories differ; what comes first does not."""
+    first, second = tuple(ids)
+    told = semantic("tea").model_copy(update={"id": first})
+    said = episode("tea").model_copy(update={"id": second})
+    found = [brought_up(told, words=0.5), brought_up(said, words=0.5)]
+    ranked = scored(*found, by=weights(sparse=1))
+    assert [one.memory.type.value for one in ranked] == ["episodic", "semantic"]
+
+
 def session(name: str | None, *matching: float) -> list[FoundMemory]:
     """Turns of one session that match so well."""
     return [
