@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    TimeoutError,
+    is_cancelled_exception,
+)
 
 from engram.contracts import names
 from engram.contracts.activities import (
@@ -167,7 +173,7 @@ def is_outage(failure: Failure) -> bool:
     return bool(failure.error.get("retryable")) and failure.code != ModelAnswerUnusable.code
 
 
-def as_update_failure(error: ActivityError | ApplicationError | Failure) -> ApplicationError:
+def as_update_failure(error: FailureError | Failure) -> ApplicationError:
     """The failure by which an update tells its caller what went wrong; the workflow goes on."""
     if isinstance(error, Failure):
         return ApplicationError(error.message, error.error, type=error.code, non_retryable=True)
@@ -179,13 +185,13 @@ def as_update_failure(error: ActivityError | ApplicationError | Failure) -> Appl
     )
 
 
-def _is_final(error: ActivityError | ApplicationError) -> bool:
+def _is_final(error: FailureError) -> bool:
     """Whether storing can never succeed.
 
     The typed error says it; the failure's own flag is set as well when a local
     activity has merely used up its attempts.
     """
-    cause = error if isinstance(error, ApplicationError) else error.cause
+    cause = error.cause if isinstance(error, ActivityError) else error
     if not isinstance(cause, ApplicationError):
         return False
     data = cause.details[0] if cause.details else None
@@ -442,8 +448,10 @@ async def store(
             retry_policy=LOCAL_STORE,
             summary=summary,
         )
-    except (ActivityError, ApplicationError) as error:
-        # A failed local activity raises its own error unwrapped.
+    except (ActivityError, ApplicationError, TimeoutError) as error:
+        # A failed local activity raises its own error unwrapped. One that ran out of time comes
+        # wrapped, but its marker keeps the bare cause, so that it comes bare when the run is
+        # replayed: https://github.com/temporalio/sdk-rust/issues/436.
         if _is_final(error):
             raise as_update_failure(error) from None
         workflow.logger.warning("storing takes longer; going on as a regular activity")

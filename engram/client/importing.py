@@ -75,7 +75,11 @@ class Sending:
         return self._told(await self._call(self._stages.begin, asked))
 
     async def send(self, batches: Iterator[ImportBatch]) -> None:
-        """Send all; when one fails, those on their way are waited for, and no more are sent."""
+        """Send all; when one fails, those on their way are waited for, and no more are sent.
+
+        Who cancels it waits for none: what reached the workflow is stored all the same, and the
+        same import goes on from there.
+        """
         waiting: deque[asyncio.Task[ImportProgress]] = deque()
         try:
             # Reading takes its time, and the event loop has other things to do.
@@ -85,7 +89,10 @@ class Sending:
                 waiting.append(asyncio.create_task(self._send(batch)))
             while waiting:
                 self._told(await waiting.popleft())
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                for one in waiting:
+                    one.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
             raise
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from engram.consolidation.amendments import corroborated, traits
 from engram.consolidation.forgetting import let_go
@@ -45,6 +47,8 @@ from engram.storage.updates import every_page, existing, update_memories
 _FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)
 ReadEpisode = tuple[Episode, Extraction]
 FindingIds = tuple[tuple[str, ...], tuple[str, ...]]
+_SlotKey: TypeAlias = tuple[str, str, bool]
+"""Of whom something is claimed, as what, and whether in a test."""
 
 
 class Writing(Protocol):
@@ -94,8 +98,8 @@ class _Finding:
         return self.memory.slot if isinstance(self.memory, Fact) else None
 
     @property
-    def slot_key(self) -> tuple[str, str, bool] | None:
-        """Of whom it is claimed, as what, and whether in a test."""
+    def slot_key(self) -> _SlotKey | None:
+        """The slot that it is claimed for."""
         if self.claim is None:
             return None
         return self.claim.subject, self.claim.predicate, self.memory.is_test
@@ -156,15 +160,16 @@ class FindingsStore:
             ]
             async for episode, extraction in yielding_to_event_loop(found)
         ]
-        ids = {one.memory.id for one in _changing(turns)}
-        known = await self._stored(request, ids) if ids else {}
-        for findings in _rounds(turns, {one.identity for one in known.values()}):
-            stored = await self._settle_generations(request, findings)
+        if any(turns):
+            stored = await self._generations(request, [one for turn in turns for one in turn])
+            rounds = list(_rounds(turns, {one.identity for one in stored.values()}))
+            ends = await self._settle(request, rounds, stored)
+            findings = [one for told in rounds for one in told]
             await self._insert(request, findings, stored)
             await self._corroborate(request, findings)
-            await self._replace_outdated(request, findings)
-        if any(turns):
-            await self._check_sources(request, [finding for turn in turns for finding in turn])
+            await self._replace(request.scope, ends)
+            await self._replace_outdated(request, findings, rounds[-1])
+            await self._check_sources(request, findings)
         return [
             (
                 tuple(f.memory.id for f in turn if isinstance(f.memory, Fact)),
@@ -173,18 +178,46 @@ class FindingsStore:
             for turn in turns
         ]
 
-    async def _settle_generations(
+    async def _generations(
         self, request: Writing, findings: Sequence[_Finding]
-    ) -> dict[str, AnyMemory]:
-        """Give each finding the generation that is not history yet; what is stored of them."""
-        stored: dict[str, AnyMemory] = {}
-        open_findings = list(findings)
-        while open_findings:
-            stored |= await self._stored(request, {f.memory.id for f in open_findings})
-            open_findings = [f for f in open_findings if _is_history(stored.get(f.memory.id), f)]
-            for finding in open_findings:
-                finding.memory = _next_generation(request, finding.memory)
+    ) -> dict[str, Fact | NegationFact]:
+        """What is stored of these, with the generations after those that are history.
+
+        Each time twice as many are read at once: what returned often takes few reads.
+        """
+        stored: dict[str, Fact | NegationFact] = {}
+        first, many = 0, 1
+        while findings:
+            numbers = range(first, first + many)
+            asked = {
+                key: [_generation_id(request, same[0].memory, number) for number in numbers]
+                for key, same in _by_memory(findings).items()
+            }
+            stored |= await self._stored(request, {key for ids in asked.values() for key in ids})
+            findings = [f for f in findings if _is_history(stored.get(asked[f.memory.id][-1]), f)]
+            first, many = first + many, 2 * many
         return stored
+
+    async def _settle(
+        self,
+        request: Writing,
+        rounds: Sequence[Sequence[_Finding]],
+        stored: Mapping[str, Fact | NegationFact],
+    ) -> list[_Ended]:
+        """Give each finding the generation that is not history yet.
+
+        Returns:
+            What gave way in all rounds but the last, which nothing has to wait for.
+        """
+        slots = _slots_of(one for findings in rounds for one in findings) if rounds[1:] else []
+        rivals = {slot: await self._rivals(request.scope, slot) for slot in slots}
+        becoming = _Becoming(request, stored, rivals)
+        ends: list[_Ended] = []
+        async for findings in yielding_to_event_loop(rounds):
+            becoming.settle(findings)
+            if findings is not rounds[-1]:
+                ends += becoming.take_up(findings)
+        return ends
 
     async def _stored(
         self, request: Writing, ids: Collection[str]
@@ -196,7 +229,7 @@ class FindingsStore:
         self,
         request: Writing,
         findings: Sequence[_Finding],
-        stored: dict[str, AnyMemory],
+        stored: Collection[str],
     ) -> None:
         fresh: dict[str, list[_Finding]] = {}
         for finding in findings:
@@ -214,8 +247,7 @@ class FindingsStore:
         )
 
     def _new(self, same: Sequence[_Finding]) -> Fact | NegationFact:
-        first = same[0].memory
-        told = corroborated(first, [finding.episode for finding in same[1:]]) or first
+        told = _told_by(same[0].memory, same)
         return told.model_copy(update={"write_id": self._new_write_id()})
 
     async def _corroborate(self, request: Writing, findings: Sequence[_Finding]) -> None:
@@ -224,90 +256,68 @@ class FindingsStore:
         Inserting leaves alone what another writer stored a moment before, so
         every finding is read back here, the fresh ones too.
         """
-        episodes: dict[str, list[Episode]] = {}
-        claims: dict[str, list[_Finding]] = {}
-        for finding in findings:
-            episodes.setdefault(finding.memory.id, []).append(finding.episode)
-            if finding.claim:
-                claims.setdefault(finding.memory.id, []).append(finding)
+        told = _by_memory(findings)
 
         def with_sources(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, Fact | NegationFact):
                 return None
-            more = corroborated(memory, episodes[memory.id]) or memory
-            for finding in claims.get(memory.id, ()):
-                if isinstance(more, Fact):
-                    more = _claimed(more, finding)
+            more = _told_by(memory, told[memory.id])
             return None if more is memory else more
 
         await update_memories(
             self._repository,
             request.scope,
-            list(episodes),
+            list(told),
             with_sources,
             new_write_id=self._new_write_id,
             types=_FOUND,
         )
 
-    async def _replace_outdated(self, request: Writing, findings: Sequence[_Finding]) -> None:
+    async def _replace_outdated(
+        self, request: Writing, findings: Sequence[_Finding], latest: Sequence[_Finding]
+    ) -> None:
         """Note what took the place of what: by the conversation's time, whatever came first here.
 
         Everything new is stored by now: an attempt that ends between two writes leaves both
-        standing, and the next one goes on.
+        standing, and the next one goes on. Of two writers at once, the later one sees both.
+
+        Args:
+            request: Whose, and when.
+            findings: All that is stored just now.
+            latest: Those of the last round.
         """
-        ends: list[_Ended] = []
-        found: dict[str, list[_Finding]] = {}
-        for finding in findings:
-            found.setdefault(finding.memory.id, []).append(finding)
-        slots = {finding.slot_key for finding in findings if finding.slot_key is not None}
-        for subject, predicate, is_test in sorted(slots):
-            where: Filter = (
-                Equals("slot.subject", subject),
-                AnyOf("slot.predicate", stored_as(predicate)),
-                of_population(Population.TEST if is_test else Population.REAL),
-            )
-            rivals: list[Fact] = []
-            async for page in every_page(
-                self._repository, request.scope, MemoryType.FACTUAL, where=where
-            ):
-                # What was refuted neither took anything's place nor gave way.
-                rivals += [o for o in page if isinstance(o, Fact) and o.refuted_at is None]
-            for old, new in succession(rivals):
-                when = _first_told(new, old, found)
-                if not _is_noted(old, new, when):
-                    ends.append(_Ended(old.id, new.id, when))
-        by_turn: dict[str, list[_Finding]] = {}
-        for finding in findings:
-            by_turn.setdefault(finding.episode.id, []).append(finding)
-        for finding in findings:
-            by = _what_ends(finding, by_turn[finding.episode.id]) if finding.over else None
-            if by is not None:
-                ends.append(_Ended(finding.memory.id, by.memory.id, finding.episode.timestamp))
-        await self._replace(request.scope, ends)
+        pairs: list[tuple[Fact, Fact]] = []
+        for slot in _slots_of(findings):
+            rivals = await self._rivals(request.scope, slot)
+            # What was refuted neither took anything's place nor gave way.
+            pairs += succession([one for one in rivals if one.refuted_at is None])
+        await self._replace(request.scope, _ends(pairs, latest))
+
+    async def _rivals(self, scope: Scope, slot: _SlotKey) -> list[Fact]:
+        """Every fact that was said to be this one of this person."""
+        subject, predicate, is_test = slot
+        where: Filter = (
+            Equals("slot.subject", subject),
+            AnyOf("slot.predicate", stored_as(predicate)),
+            of_population(Population.TEST if is_test else Population.REAL),
+        )
+        pages = every_page(self._repository, scope, MemoryType.FACTUAL, where=where)
+        return [one async for page in pages for one in page if isinstance(one, Fact)]
 
     async def _replace(self, scope: Scope, ends: Sequence[_Ended]) -> None:
         """Note each at both ends, first at those that stay."""
-        took_over: dict[str, list[str]] = {}
-        gave_way: dict[str, list[_Ended]] = {}
-        for one in ends:
-            gave_way.setdefault(one.memory_id, []).append(one)
-            if one.by != one.memory_id:
-                took_over.setdefault(one.by, []).append(one.memory_id)
+        took_over, gave_way = _by_end(ends)
 
         def staying(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, Fact | NegationFact):
                 return None
-            supersedes = tuple(dict.fromkeys((*memory.supersedes, *took_over[memory.id])))
-            if supersedes == memory.supersedes:
-                return None
-            return memory.model_copy(update={"supersedes": supersedes})
+            now = _taking_over(memory, took_over[memory.id])
+            return None if now is memory else now
 
         def going(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, Fact):
                 return None
-            now = memory
-            for one in gave_way[memory.id]:
-                now = _replaced(now, one.by, one.when) or now
+            now = _giving_way(memory, gave_way[memory.id])
             return None if now is memory else now
 
         for ids, changed in ((took_over, staying), (gave_way, going)):
@@ -400,14 +410,151 @@ def _rounds(
         yield found
 
 
-def _changing(turns: Iterable[Sequence[_Finding]]) -> list[_Finding]:
-    """What is claimed to be something of which the same turns tell several values."""
-    by_slot: dict[tuple[str, str, bool], list[_Finding]] = {}
-    for one in (one for turn in turns for one in turn):
-        if one.slot_key is not None:
-            by_slot.setdefault(one.slot_key, []).append(one)
-    several = (of for of in by_slot.values() if len({one.memory.identity for one in of}) > 1)
-    return [one for of in several for one in of]
+class _Becoming:
+    """What is stored, as one round of findings after another changes it, before it is written.
+
+    However often a batch tells several values in turn, each slot is read once for it.
+
+    Args:
+        request: Whose memory.
+        stored: What is stored of the findings.
+        rivals: All that is stored of their slots; none where nothing waits for what gives way.
+    """
+
+    def __init__(
+        self,
+        request: Writing,
+        stored: Mapping[str, Fact | NegationFact],
+        rivals: Mapping[_SlotKey, Sequence[Fact]],
+    ) -> None:
+        self._request = request
+        self._memories: dict[str, Fact | NegationFact] = {}
+        # The ids of each first generation and of those after it.
+        self._generations: dict[str, list[str]] = {}
+        self._slots = {
+            (subject, name, is_test): (subject, predicate, is_test)
+            for subject, predicate, is_test in rivals
+            for name in stored_as(predicate)
+        }
+        # In the order of :func:`_order`.
+        self._told: dict[_SlotKey, list[Fact]] = {slot: [] for slot in rivals}
+        self._unseen = set(rivals)
+        for memory in (*stored.values(), *(one for facts in rivals.values() for one in facts)):
+            self._put(memory)
+
+    def settle(self, findings: Sequence[_Finding]) -> None:
+        """Give each the generation that is not history yet."""
+        for finding in findings:
+            memory, number = finding.memory, 0
+            ids = self._generations.setdefault(memory.id, [memory.id])
+            while _is_history(self._memories.get(ids[number]), finding):
+                number += 1
+                if number == len(ids):
+                    ids.append(_generation_id(self._request, memory, number))
+            if number:
+                new = {"generation": number, "id": ids[number]}
+                finding.memory = memory.model_copy(update=new)
+
+    def take_up(self, findings: Sequence[_Finding]) -> list[_Ended]:
+        """Let what one round tells be known; what gives way by it."""
+        changed: dict[_SlotKey, set[datetime]] = {slot: set() for slot in _slots_of(findings)}
+        for memory_id, same in _by_memory(findings).items():
+            before = self._memories.get(memory_id)
+            after = _told_by(before or same[0].memory, same)
+            self._put(after)
+            for one in (before, after):
+                slot = self._slot_of(one)
+                if slot in changed and isinstance(one, Fact):
+                    changed[slot].add(_last_told(one))
+        pairs = [pair for slot, times in changed.items() for pair in self._succession(slot, times)]
+        ends = _ends(pairs, findings)
+        took_over, gave_way = _by_end(ends)
+        for memory_id, others in took_over.items():
+            self._put(_taking_over(self._memories[memory_id], others))
+        for memory_id, of in gave_way.items():
+            memory = self._memories[memory_id]
+            if isinstance(memory, Fact):
+                self._put(_giving_way(memory, of))
+        return ends
+
+    def _succession(self, slot: _SlotKey, times: Collection[datetime]) -> list[tuple[Fact, Fact]]:
+        """See :func:`succession`: at first of all, then of those to which these times matter."""
+        told = self._told[slot]
+        if slot in self._unseen:
+            self._unseen.discard(slot)
+            return _pairs(told, range(len(told)))
+        if not times:
+            return []
+        first = bisect_left(told, min(times), key=_last_told)
+        if first:
+            # All that were told at the time before.
+            first = bisect_left(told, _last_told(told[first - 1]), key=_last_told)
+        # What gives way to none of those gives way to no later one, but for a form of a name.
+        reaching = (n for n in range(first) if _says_more(told[n], told[first]))
+        end = bisect_right(told, max(times), key=_last_told)
+        return _pairs(told, (*reaching, *range(first, end)))
+
+    def _put(self, memory: Fact | NegationFact) -> None:
+        before = self._memories.get(memory.id)
+        slot = self._slot_of(before)
+        if slot is not None and isinstance(before, Fact):
+            told = self._told[slot]
+            del told[bisect_left(told, _order(before), key=_order)]
+        self._memories[memory.id] = memory
+        slot = self._slot_of(memory)
+        if slot is not None and isinstance(memory, Fact):
+            insort(self._told[slot], memory, key=_order)
+
+    def _slot_of(self, memory: AnyMemory | None) -> _SlotKey | None:
+        """Where it has rivals. What was refuted has none."""
+        if not isinstance(memory, Fact) or memory.slot is None or memory.refuted_at is not None:
+            return None
+        return self._slots.get((memory.slot.subject, memory.slot.predicate, memory.is_test))
+
+
+def _slots_of(findings: Iterable[_Finding]) -> list[_SlotKey]:
+    return sorted({one.slot_key for one in findings if one.slot_key is not None})
+
+
+def _by_memory(findings: Iterable[_Finding]) -> dict[str, list[_Finding]]:
+    found: dict[str, list[_Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.memory.id, []).append(finding)
+    return found
+
+
+def _ends(pairs: Iterable[tuple[Fact, Fact]], findings: Sequence[_Finding]) -> list[_Ended]:
+    """What gave way, as far as it is not noted: to what is told, or to a denial beside it.
+
+    Args:
+        pairs: What took the place of what.
+        findings: What is told just now.
+    """
+    found = _by_memory(findings)
+    ends: list[_Ended] = []
+    for old, new in pairs:
+        when = _first_told(new, old, found)
+        if not _is_noted(old, new, when):
+            ends.append(_Ended(old.id, new.id, when))
+    by_turn: dict[str, list[_Finding]] = {}
+    for finding in findings:
+        by_turn.setdefault(finding.episode.id, []).append(finding)
+    for finding in findings:
+        by = _what_ends(finding, by_turn[finding.episode.id]) if finding.over else None
+        if by is not None:
+            ends.append(_Ended(finding.memory.id, by.memory.id, finding.episode.timestamp))
+    return ends
+
+
+def _by_end(ends: Iterable[_Ended]) -> tuple[dict[str, list[str]], dict[str, list[_Ended]]]:
+    """What each memory took the place of, and what each gave way to."""
+    took_over: dict[str, list[str]] = {}
+    gave_way: dict[str, list[_Ended]] = {}
+    for one in ends:
+        gave_way.setdefault(one.memory_id, []).append(one)
+        if one.by != one.memory_id:
+            took_over.setdefault(one.by, []).append(one.memory_id)
+    return took_over, gave_way
 
 
 def succession(rivals: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
@@ -416,14 +563,20 @@ def succession(rivals: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
     Args:
         rivals: Facts that were said to be the same one of the same person.
     """
-    told = sorted(rivals, key=lambda one: (one.told_at or one.known_at, one.id))
+    told = sorted(rivals, key=_order)
+    return _pairs(told, range(len(told)))
+
+
+def _pairs(told: Sequence[Fact], numbers: Iterable[int]) -> list[tuple[Fact, Fact]]:
+    """Those with these numbers, in the order in which all were told, and what each gave way to."""
     pairs: list[tuple[Fact, Fact]] = []
-    for number, old in enumerate(told):
-        until = old.told_at or old.known_at
+    for number in numbers:
+        old = told[number]
+        until = _last_told(old)
         later = (
             new
-            for new in told[number + 1 :]
-            if (new.told_at or new.known_at) > until and not _says_more(old, new)
+            for new in islice(told, number + 1, None)
+            if _last_told(new) > until and not _says_more(old, new)
         )
         new = next(later, None)
         if new is not None:
@@ -433,8 +586,42 @@ def succession(rivals: Sequence[Fact]) -> list[tuple[Fact, Fact]]:
 
 def _says_more(old: Fact, new: Fact) -> bool:
     """Whether one is a fuller form of the other: "Ann" and "Ann Lee"."""
+    if old.category is not FactCategory.NAME:
+        return False
     first, second = set(old.value.casefold().split()), set(new.value.casefold().split())
-    return old.category is FactCategory.NAME and (first <= second or second <= first)
+    return first <= second or second <= first
+
+
+def _order(one: Fact) -> tuple[datetime, str]:
+    return _last_told(one), one.id
+
+
+def _last_told(one: Fact) -> datetime:
+    return one.told_at or one.known_at
+
+
+def _told_by(memory: Fact | NegationFact, findings: Sequence[_Finding]) -> Fact | NegationFact:
+    """The memory with what these turns add to it; itself where they add nothing."""
+    more = corroborated(memory, [finding.episode for finding in findings]) or memory
+    for finding in findings:
+        if finding.claim is not None and isinstance(more, Fact):
+            more = _claimed(more, finding)
+    return more
+
+
+def _taking_over(memory: Fact | NegationFact, others: Sequence[str]) -> Fact | NegationFact:
+    """The memory as that which took the place of others; itself where it says so."""
+    supersedes = tuple(dict.fromkeys((*memory.supersedes, *others)))
+    if supersedes == memory.supersedes:
+        return memory
+    return memory.model_copy(update={"supersedes": supersedes})
+
+
+def _giving_way(memory: Fact, ends: Sequence[_Ended]) -> Fact:
+    """The fact as history; itself where it was replaced before, or told again since."""
+    for one in ends:
+        memory = _replaced(memory, one.by, one.when) or memory
+    return memory
 
 
 def _what_ends(over: _Finding, findings: Sequence[_Finding]) -> _Finding | None:
@@ -459,7 +646,7 @@ def _replaced(memory: Fact, by: str, when: datetime) -> Fact | None:
     """The fact as history; None where it was replaced before, or told again since."""
     if memory.superseded_known_at is not None and memory.superseded_known_at <= when:
         return None
-    if when < (memory.told_at or memory.known_at):
+    if when < _last_told(memory):
         return None
     return replaced(memory, by, when)
 
@@ -472,14 +659,14 @@ def _first_told(new: Fact, old: Fact, found: Mapping[str, Sequence[_Finding]]) -
         old: What gave way.
         found: What is stored just now, by memory.
     """
-    until = old.told_at or old.known_at
+    until = _last_told(old)
     here = found.get(new.id, ())
     told = [one.episode.timestamp for one in here if one.claim]
     late = any(one.claim for one in found.get(old.id, ()))
     if late and all(one.episode.timestamp != new.known_at for one in here):
         # An older conversation comes after the one that told what took its place.
         told.append(new.known_at)
-    return min((at for at in told if at > until), default=new.told_at or new.known_at)
+    return min((at for at in told if at > until), default=_last_told(new))
 
 
 def _is_noted(old: Fact, new: Fact, when: datetime) -> bool:
@@ -509,14 +696,8 @@ def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
     )
 
 
-def _next_generation(request: Writing, memory: Fact | NegationFact) -> Fact | NegationFact:
-    generation = memory.generation + 1
-    return memory.model_copy(
-        update={
-            "generation": generation,
-            "id": derived_id(request.scope, memory.type, memory.identity, generation),
-        }
-    )
+def _generation_id(request: Writing, memory: Fact | NegationFact, number: int) -> str:
+    return derived_id(request.scope, memory.type, memory.identity, number)
 
 
 def _common(

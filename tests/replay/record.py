@@ -371,6 +371,39 @@ async def importing(stage: Stage) -> None:
     await stage.consolidate()
 
 
+async def overtime(stage: Stage) -> None:
+    """A turn, and two batches at once, whose local attempts all run out of time."""
+
+    async def locally_for_ever() -> None:
+        if activity.info().is_local:
+            await asyncio.Event().wait()
+
+    slow = dict.fromkeys((names.STORE_TURNS_ACTIVITY, names.STORE_BATCH_ACTIVITY), locally_for_ever)
+    stage.faults.during |= slow
+    await stage.say("I have a dog called Rex.")
+    await stage.end()
+    turns = [
+        ImportedTurn(
+            session_id="old",
+            message_id=f"m{number}",
+            role="user",
+            content=f"I walked to harbour number {number}.",
+            timestamp=NOW - timedelta(days=900),
+            sequence=number,
+        )
+        for number in range(2)
+    ]
+    await stage.importing.begin(SCOPE, "slow", ImportKind.TURNS, consolidate=False)
+    await asyncio.gather(
+        *(
+            stage.importing.send(SCOPE, "slow", batch(n, [turn.model_dump_json()]))
+            for n, turn in enumerate(turns)
+        )
+    )
+    await stage.importing.finish(SCOPE, "slow", FinishImport(total=2))
+    await stage.client.get_workflow_handle(names.import_workflow_id(SCOPE, "slow")).result()
+
+
 async def forgetting(stage: Stage) -> None:
     """A turn is forgotten, and what was drawn from it; profiles are composed again."""
     await stage.say("I am allergic to penicillin.", "I live in Lisbon. My sister Eva is a nurse.")
@@ -642,6 +675,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "reviews": (reviews, {}),
     "asked": (asked, {}),
     "import_outage": (importing, {}),
+    "overtime": (overtime, {}),
     "few_steps": (few_steps, {}),
     "reading_ahead": (few_steps, {}),
     "stubborn_model": (stubborn_model, {}),

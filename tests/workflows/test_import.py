@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from temporalio import activity
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from engram.activities.importing import ImportActivitiesImpl
 from engram.activities.runtime import TypedErrorInterceptor
@@ -26,6 +28,7 @@ from engram.contracts.importing import (
     ImportKind,
     ImportPolicy,
     ImportState,
+    ImportTally,
     StoreBatchInput,
 )
 from engram.contracts.session import EncodeCall, StoreTurnsInput
@@ -43,6 +46,7 @@ from engram.transfer.batches import batch
 from engram.transfer.memories import life_before
 from engram.transfer.preparing import HerePreparer
 from engram.transfer.store import MemoryRestorer, TurnImporter
+from engram.workflows import importing as workflows
 from engram.workflows.importing import ImportWorkflow
 from engram.workflows.worker import sandbox_runner
 from tests.support.clock import NOW
@@ -81,8 +85,10 @@ class Importing:
         settings: Settings,
         repository: EdgeRepository,
         asked: Requests,
+        worker: Callable[..., Worker],
     ) -> None:
         self.gateway = gateway
+        self.worker = worker
         self.settings = settings
         self.repository = repository
         self.asked = asked
@@ -123,11 +129,28 @@ class Failing:
         return await self.inner.store(request)
 
 
+class Overtime:
+    """A store that local attempts wait for in vain, and others until it is told."""
+
+    def __init__(self) -> None:
+        self.waiting = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def store(self, request: StoreBatchInput) -> ImportTally:
+        """Run out of time, or wait."""
+        if activity.info().is_local:
+            await asyncio.Event().wait()
+        self.waiting.set()
+        await self.open.wait()
+        return ImportTally(stored=request.batch.count)
+
+
 @asynccontextmanager
 async def importing(
     client: Client,
     *,
     failures: int = 0,
+    store: Any = None,
     idle: timedelta = timedelta(days=1),
     **values: Any,
 ) -> AsyncIterator[Importing]:
@@ -148,19 +171,29 @@ async def importing(
             settings.max_turn_bytes,
         )
         activities = ImportActivitiesImpl(
-            Failing(importer, failures) if failures else importer,  # type: ignore[arg-type]  # stands in for it
+            store or (Failing(importer, failures) if failures else importer),  # type: ignore[arg-type]  # stand in for it
             MemoryRestorer(repository, embedder, new_write_id, settings.max_turn_bytes),
         )
         sessions = SessionActivitiesImpl(turn_store(repository, settings), asked)
-        async with Worker(
-            client,
-            task_queue=settings.store_queue,
-            workflows=[ImportWorkflow],
-            activities=[activities.store_batch, sessions.request_consolidation],
-            interceptors=[TypedErrorInterceptor()],
-            workflow_runner=sandbox_runner(),
-        ):
-            yield Importing(ImportGateway(client, settings, idle=idle), settings, repository, asked)
+
+        def worker(**more: Any) -> Worker:
+            return Worker(
+                client,
+                task_queue=settings.store_queue,
+                workflows=[ImportWorkflow],
+                activities=[activities.store_batch, sessions.request_consolidation],
+                interceptors=[TypedErrorInterceptor()],
+                **{"workflow_runner": sandbox_runner(), **more},
+            )
+
+        gateway = ImportGateway(client, settings, idle=idle)
+        one = Importing(gateway, settings, repository, asked, worker)
+        if store is not None:
+            # The test says when somebody works.
+            yield one
+            return
+        async with worker():
+            yield one
 
 
 async def ended(client: Client, one: Importing) -> Any:
@@ -246,6 +279,26 @@ async def test_an_outage_delays_the_acknowledgement(temporal_client: Client) -> 
         await one.begin()
         progress = await one.send(packed(0, turn(0)))
         assert progress.tally.stored == 1
+
+
+async def test_another_worker_goes_on_when_local_attempts_ran_out_of_time(
+    temporal_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped with one batch past its local time and one not, the import is not stuck."""
+    monkeypatch.setattr(workflows, "_LOCAL_LIMIT", timedelta(seconds=0.5))
+    # Outside of the sandbox the changed limit is seen.
+    outside = {"workflow_runner": UnsandboxedWorkflowRunner()}
+    store = Overtime()
+    async with importing(temporal_client, store=store) as one, asyncio.timeout(60):
+        async with one.worker(**outside):
+            await one.begin()
+            sent = [asyncio.create_task(one.send(packed(n, turn(n)))) for n in range(2)]
+            await store.waiting.wait()
+        store.open.set()
+        async with one.worker(**outside):
+            told = await asyncio.gather(*sent)
+            assert max(progress.position for progress in told) == 2
+            assert (await one.finish(2)).tally.stored == 2
 
 
 async def test_a_bad_batch_is_refused_and_the_import_goes_on(temporal_client: Client) -> None:

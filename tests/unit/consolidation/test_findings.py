@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from random import Random
+from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 import pytest
@@ -144,6 +145,7 @@ async def facts_of(
             m.status,
             m.known_at,
             m.superseded_known_at,
+            m.superseded_by,
             frozenset(m.source_episode_ids),
         )
         for m in page.memories
@@ -163,6 +165,62 @@ async def test_the_same_comes_of_turns_however_they_arrive_together(
     told = [read(number, *telling) for number, telling in enumerate(story)]
     alone = await facts_of(told, range(1, len(told)))
     assert await facts_of(told, {cut for cut in cuts if cut < len(told)}) == alone
+
+
+NAMES = ["Ann", "Ann Lee", "Bea Cole"]
+
+
+@settings(max_examples=examples(30))
+@given(st.lists(st.sampled_from([*ADDRESSES[:2], *NAMES]), max_size=8), st.sets(st.integers(1, 7)))
+async def test_the_same_comes_of_names_and_addresses_told_in_turn(
+    story: list[str], cuts: set[int]
+) -> None:
+    """A fuller form takes no name's place; what is told between two slots changes neither."""
+    told = [
+        read(number, what, "My name is {}." if what in NAMES else "My email address is {}.")
+        for number, what in enumerate(story)
+    ]
+    alone = await facts_of(told, range(1, len(told)))
+    assert await facts_of(told, {cut for cut in cuts if cut < len(told)}) == alone
+
+
+READS_AND_WRITES = ("get", "scroll", "insert", "replace")
+
+
+@pytest.mark.parametrize("values", [1000, 2, 3], ids=["ever new", "back and forth", "in a circle"])
+async def test_what_a_batch_asks_of_the_store_does_not_grow_with_its_turns(
+    monkeypatch: pytest.MonkeyPatch, values: int
+) -> None:
+    """Whatever each turn replaces, a batch is stored in few calls, the first time and again."""
+    embedder = make_embedder("wordllama")
+    told = [read(number, f"ada{number % values}@example.org") for number in range(60)]
+    calls: list[str] = []
+    async with borrowed_store() as repository:
+        vectors = await embedder.embed_documents([turn.content for turn, _ in told])
+        pairs = zip(told, vectors, strict=True)
+        await repository.insert(SCOPE, [NewMemory(turn, vector) for (turn, _), vector in pairs])
+        for name in READS_AND_WRITES:
+            monkeypatch.setattr(repository, name, _noting(getattr(repository, name), name, calls))
+        store = FindingsStore(repository, embedder, lambda: uuid4().hex)
+        first = await store.store(REQUEST, told)
+        # One read of the slot before, one after; reads by id, of generations and for writing.
+        assert calls.count("scroll") <= 2
+        assert len(calls) <= 16
+        calls.clear()
+        assert await store.store(REQUEST, told) == first
+        assert calls.count("scroll") <= 2
+        assert len(calls) <= 16
+        assert not {"insert", "replace"} & set(calls)
+
+
+def _noting(real: Callable[..., Any], name: str, calls: list[str]) -> Callable[..., Any]:
+    """A method of the store that notes its calls."""
+
+    async def noted(*given: Any, **more: Any) -> Any:
+        calls.append(name)
+        return await real(*given, **more)
+
+    return noted
 
 
 @settings(max_examples=examples(30))
@@ -192,7 +250,7 @@ async def test_what_is_told_again_in_one_batch_has_a_history_of_its_own() -> Non
     old, new, *_ = ADDRESSES
     told = [read(number, address) for number, address in enumerate([old, new, old])]
     times = [turn.timestamp for turn, _ in told]
-    found = {(value, since, until) for _, value, _, since, until, _ in await facts_of(told, ())}
+    found = {(value, since, until) for _, value, _, since, until, *_ in await facts_of(told, ())}
     assert found == {(old, times[0], times[1]), (new, times[1], times[2]), (old, times[2], None)}
 
 
