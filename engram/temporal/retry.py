@@ -505,6 +505,20 @@ async def _started(
     return answer
 
 
+async def _refused_at_once(
+    ask: Callable[[], Awaitable[Answer]], client: Client, workflow_id: str
+) -> Answer:
+    """Ask; where an error leaves open why, say whether what was sent could not be read there."""
+    try:
+        return await ask()
+    except (RPCError, TemporalError) as error:
+        if _leaves_why_open(error):
+            held_up = await what_holds_up(client, workflow_id)
+            if held_up is not None and isinstance(held_up.why, PayloadRefused):
+                raise held_up.why from error
+        raise
+
+
 async def update_with_start(
     client: Client,
     update: str,
@@ -555,18 +569,8 @@ async def update_with_start(
             lately.note(workflow_id)
         return answer
 
-    async def attempt() -> Answer:
-        try:
-            return await ask()
-        except (RPCError, TemporalError) as error:
-            if _leaves_why_open(error):
-                held_up = await what_holds_up(client, workflow_id)
-                if held_up is not None and isinstance(held_up.why, PayloadRefused):
-                    raise held_up.why from error
-            raise
-
     return await retry_until_answered(
-        attempt,
+        partial(_refused_at_once, ask, client, workflow_id),
         workflow_id,
         patience,
         to_the_end=to_the_end,
