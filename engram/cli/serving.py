@@ -25,7 +25,7 @@ import stamina
 
 from engram.cli.output import console
 from engram.cli.running import StoreOptions
-from engram.cli.up import say, serving_until, until_asked_to_stop
+from engram.cli.up import serving_until, until_asked_to_stop
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import (
@@ -35,6 +35,7 @@ from engram.errors import (
     TemporalUnavailable,
     needs_extra,
 )
+from engram.logging import get_logger
 from engram.settings import Settings
 from engram.system import (
     local_time,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 Server = TypeVar("Server")
 _OUTAGE_PATIENCE = timedelta(minutes=5)
+_log = get_logger("engram.cli")
 
 
 async def serve_api(settings: Settings) -> None:
@@ -73,13 +75,21 @@ async def serve_api(settings: Settings) -> None:
 
         engine = await _waited_for("Temporal and Qdrant", connect, settings)
         url = await stack.enter_async_context(public_door(engine, settings))
-        say(
+        _say(
             f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
             "Ctrl-C stops.",
             settings,
         )
         await serving_until(stop)
-        say("Finishing what runs.", settings)
+        _say("Finishing what runs.", settings)
+
+
+def _say(line: str, settings: Settings) -> None:
+    """Tell how far it is: a line for people, or one of the log where machines read."""
+    if settings.log_format == "json":
+        _log.info(line)
+    else:
+        console.print(line)
 
 
 def _let_core_log(settings: Settings) -> None:
@@ -115,7 +125,7 @@ async def _waited_for(
                 return await connect()
             except EngramError as error:
                 if error.retryable:
-                    say(f"Waiting for {what}: {error.message}", settings)
+                    _say(f"Waiting for {what}: {error.message}", settings)
                 raise
     raise AssertionError("retrying ends with an answer or an error")
 
@@ -159,13 +169,13 @@ async def serve_worker(settings: Settings) -> None:
             keeping_schedules(client, settings),
             nexus_door(client, repository, embedder, settings, trail),
         ):
-            say(
+            _say(
                 f"Worker on {settings.temporal_address} ({settings.store_queue}, "
                 f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops.",
                 settings,
             )
             await serving_until(stop)
-            say("Finishing what runs.", settings)
+            _say("Finishing what runs.", settings)
     finally:
         await repository.close()
 

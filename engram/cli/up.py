@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 from engram.cli import exits
 from engram.domain.deeds import Actor, Door
 from engram.domain.sanitize import harmless
-from engram.logging import get_logger
 from engram.system import absent, full_collections_put_off, shared_heap, short_turns, system_clock
 
 if TYPE_CHECKING:
@@ -83,7 +82,6 @@ async def _up(settings: Settings) -> None:
 
 # --- what all commands share that stay
 
-_log = get_logger("engram.cli")
 _LOOKED_AT_MEMORY: Final = timedelta(seconds=1)
 
 
@@ -110,20 +108,6 @@ async def serving_until(stop: asyncio.Event) -> None:
                 collect_if_due()
 
 
-def say(line: str, settings: Settings) -> None:
-    """Tell how far a program is that stays: a line for people, or of its log where machines read.
-
-    Args:
-        line: What to tell.
-        settings: Who reads it.
-    """
-    if settings.log_format == "json":
-        _log.info(line)
-        return
-    sys.stdout.write(f"{harmless(line)}\n")
-    sys.stdout.flush()
-
-
 # --- everything on this machine
 
 
@@ -141,21 +125,27 @@ async def serve_embedded(settings: Settings) -> None:
             listener = stack.enter_context(public_listener(settings))
         running = await stack.enter_async_context(run(settings, own_process=True))
         if running.attached:
-            say(f"Engram already runs on {running.folder}; nothing to do.", settings)
+            _say(f"Engram already runs on {running.folder}; nothing to do.")
             return
         url = None
         if settings.http_enabled:
             if listener is None:
                 listener = stack.enter_context(public_listener(settings))
             url = await stack.enter_async_context(_door(running.engine, settings, listener))
-        say(f"Engram is up. Data: {running.folder}", settings)
-        say(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}", settings)
-        say(f"HTTP: {url or 'off'}", settings)
+        _say(f"Engram is up. Data: {running.folder}")
+        _say(f"Temporal: {running.address}   UI: {running.ui_url or 'off'}")
+        _say(f"HTTP: {url or 'off'}")
         if url is not None and not _has_key(settings):
-            say("No API key opens it yet: engram keys create NAME --access write", settings)
-        say("Other programs attach by opening the same folder. Ctrl-C stops.", settings)
+            _say("No API key opens it yet: engram keys create NAME --access write")
+        _say("Other programs attach by opening the same folder. Ctrl-C stops.")
         await serving_until(stop)
-        say("Stopping.", settings)
+        _say("Stopping.")
+
+
+def _say(line: str) -> None:
+    # Whoever starts it reads where it can be reached, whatever form its log has.
+    sys.stdout.write(f"{harmless(line)}\n")
+    sys.stdout.flush()
 
 
 def _has_key(settings: Settings) -> bool:
