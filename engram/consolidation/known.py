@@ -122,13 +122,11 @@ class KnownMemories:
         found |= await self._originals(scope, found)
         return sorted(found.values(), key=lambda memory: memory.id)
 
-    async def summed_up_with(
-        self, scope: Scope, changed: Set[str], *, is_test: bool
-    ) -> dict[str, SemanticMemory]:
+    async def summed_up_with(self, scope: Scope, changed: Set[str]) -> dict[str, SemanticMemory]:
         """What was changed, and of each kind of note among it the latest notes and summaries."""
-        there = _semantic((await self.repository.get(scope, changed, _SEMANTIC)).values())
-        found = {key: memory for key, memory in there.items() if memory.is_test == is_test}
-        for group in dict.fromkeys(group_of(memory) for memory in [*found.values()]):
+        found = _semantic((await self.repository.get(scope, changed, _SEMANTIC)).values())
+        groups = dict.fromkeys((group_of(memory), memory.is_test) for memory in found.values())
+        for group, is_test in groups:
             if group is not None:
                 subject, predicate = group
                 about: Filter = (

@@ -117,10 +117,11 @@ class TurnConsolidator:
             return ConsolidateTurnsOutput()
         scope, maker = request.scope, made_by(request.workflow_id, request.run_id, used[-1])
         circumstances = Circumstances(scope=scope, now=request.now, episodes={}, provenance=maker)
+        known = await self.known.summed_up_with(scope, changed)
         actions: list[Action] = []
         for is_test in (False, True):
-            known = await self.known.summed_up_with(scope, changed, is_test=is_test)
-            actions += summaries(known, (), circumstances, sorted(changed))
+            side = {key: memory for key, memory in known.items() if memory.is_test is is_test}
+            actions += summaries(side, (), circumstances, sorted(changed))
         made = await self._apply(scope, ConsolidationPlan(actions=tuple(actions)))
         return _counted(made, made.effect)
 
