@@ -45,10 +45,13 @@ from engram.language.vocabulary import expression
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import (
     AnyOf,
+    Between,
     Embedder,
     Equals,
     Filter,
     MemoryRepository,
+    Missing,
+    Not,
     SearchRequest,
     TextVectors,
 )
@@ -117,8 +120,9 @@ class Denials:
         known = await self.repository.count(scope, MemoryType.NEGATION) if episode_ids else 0
         if not known:
             return ()
-        said = _stated(await self._drawn(scope, MemoryType.SEMANTIC, episode_ids))
-        denied = _denials(await self._drawn(scope, MemoryType.NEGATION, episode_ids))
+        repository = self.repository
+        said = _stated(await _drawn(repository, scope, MemoryType.SEMANTIC, episode_ids))
+        denied = _denials(await _drawn(repository, scope, MemoryType.NEGATION, episode_ids))
         standing = await standing_denials(self.repository, self.embedder, scope, said)
         pairs = _opposed(standing, said)
         if denied:
@@ -129,13 +133,6 @@ class Denials:
         if not pairs:
             return ()
         return await self._end(scope, await self._taken_back(scope, pairs))
-
-    async def _drawn(
-        self, scope: Scope, kind: MemoryType, episode_ids: Collection[str]
-    ) -> list[AnyMemory]:
-        where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
-        pages = every_page(self.repository, scope, kind, where=where)
-        return [one async for page in pages for one in page]
 
     async def _taken_back(
         self, scope: Scope, pairs: Sequence[tuple[NegationFact, SemanticMemory]]
@@ -159,7 +156,7 @@ class Denials:
         self, scope: Scope, denial: NegationFact, ended: _TakenBack
     ) -> list[_TakenBack]:
         """The statements drawn from the same turns that deny the same: "doesn't eat meat"."""
-        drawn = await self._drawn(scope, MemoryType.SEMANTIC, denial.source_episode_ids)
+        drawn = await _drawn(self.repository, scope, MemoryType.SEMANTIC, denial.source_episode_ids)
         denying = [
             one
             for one in _stated(drawn)
@@ -216,6 +213,9 @@ async def affirmations(
 ) -> tuple[Statement, ...]:
     """What turns say against standing denials, where their statements do not say it.
 
+    Also what was said after a denial that comes late: when that turn was read, nothing denied
+    what it says, and where no rule knows the verb nothing was concluded.
+
     Args:
         repository: Where denials are.
         embedder: Knows how long vectors are.
@@ -226,19 +226,22 @@ async def affirmations(
     Returns:
         "The user drinks coffee.", of who denied it before and says so now.
     """
-    own = [without_injected_context(one) for one in episodes if is_first_party(one)]
+    own = _in_their_own_words(episodes)
     denials = await standing_denials(repository, embedder, scope, own)
-    pairs = [
-        (denial, turn)
-        for turn in own
-        for terms in (claim_terms(turn),)
-        for denial in denials
-        if _may_be_affirmed(denial, turn, terms)
-    ]
+    pairs = _possible(denials, own)
+    read = {one.id: one for one in own}
+    late = [(one, read[e]) for one in denials for e in _sources(one) if e in read]
+    earlier: list[tuple[NegationFact, Episode]] = []
+    for denial, told in late:
+        after = await _read_before(repository, embedder, scope, denial, told)
+        earlier += _possible([denial], after)
+    pairs += earlier
     if not pairs:
         return ()
+    read_before = {turn.id for _, turn in earlier}
+    concluded = _stated(await _drawn(repository, scope, MemoryType.SEMANTIC, read_before))
     turns = await _turns_of(repository, scope, (denial for denial, _ in pairs))
-    return await computed(_affirmed, pairs, stated, turns)
+    return await computed(_affirmed, pairs, (*stated, *concluded), turns)
 
 
 async def standing_denials(
@@ -301,7 +304,7 @@ async def deny_again(
 
 def _affirmed(
     pairs: Iterable[tuple[NegationFact, Episode]],
-    stated: Sequence[Statement],
+    stated: Sequence[Statement | SemanticMemory],
     turns: Mapping[str, Episode],
 ) -> tuple[Statement, ...]:
     since = (
@@ -315,13 +318,61 @@ def _affirmed(
     return tuple(one for one in made if one is not None)
 
 
+def _in_their_own_words(turns: Iterable[AnyMemory]) -> list[Episode]:
+    own = (one for one in turns if isinstance(one, Episode) and is_first_party(one))
+    return [without_injected_context(one) for one in own]
+
+
+async def _read_before(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    denial: NegationFact,
+    told: Episode,
+) -> list[Episode]:
+    """The turns that share words with a denial, were said after it and are read already."""
+    # Those that are still to be read will meet the denial.
+    where = (Between("timestamp", at_least=told.timestamp), Not(Missing("consolidated_at")))
+    return _in_their_own_words(
+        await _like(repository, embedder, scope, MemoryType.EPISODIC, [denial], where)
+    )
+
+
+async def _drawn(
+    repository: MemoryRepository, scope: Scope, kind: MemoryType, episode_ids: Collection[str]
+) -> list[AnyMemory]:
+    """What is known from these turns."""
+    where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
+    if not episode_ids:
+        return []
+    return [one async for page in every_page(repository, scope, kind, where=where) for one in page]
+
+
+def _possible(
+    denials: Sequence[NegationFact], turns: Iterable[Episode]
+) -> list[tuple[NegationFact, Episode]]:
+    return [
+        (denial, turn)
+        for turn in turns
+        for terms in (claim_terms(turn),)
+        for denial in denials
+        if _may_be_affirmed(denial, turn, terms)
+    ]
+
+
 def _may_be_affirmed(denial: NegationFact, turn: Episode, terms: frozenset[str]) -> bool:
     same = denial.is_test == turn.is_test and denial.subject == (turn.speaker or USER).casefold()
     return same and terms.issuperset(pattern_terms(denial.negates_pattern)[1:])
 
 
-def _is_stated(denial: NegationFact, turn: Episode, stated: Iterable[Statement]) -> bool:
-    return any(affirms(denial, one.content) for one in stated if turn.id in one.episode_ids)
+def _is_stated(
+    denial: NegationFact, turn: Episode, stated: Iterable[Statement | SemanticMemory]
+) -> bool:
+    return any(
+        affirms(denial, one.content)
+        for one in stated
+        if turn.id in (one.episode_ids if isinstance(one, Statement) else _sources(one))
+    )
 
 
 def _affirmation(denial: NegationFact, turn: Episode) -> Statement | None:

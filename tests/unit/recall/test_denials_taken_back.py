@@ -325,6 +325,19 @@ TOLD = {
 }
 
 
+@pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
+async def test_a_denial_that_comes_late_was_taken_back(
+    ada: Somebody, told: tuple[str, str]
+) -> None:
+    """What was said after it may be read already, and nothing was concluded from it then."""
+    denied, affirmed = told
+    await ada.says(affirmed, on=2)
+    await ada.says(denied, on=1)
+    assert await ada.denials() == []
+    await ada.says(denied, on=3)
+    assert len(await ada.denials()) == 1
+
+
 @settings(
     max_examples=examples(15),
     deadline=None,
