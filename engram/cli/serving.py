@@ -25,7 +25,7 @@ import stamina
 
 from engram.cli.output import console
 from engram.cli.running import StoreOptions
-from engram.cli.up import serving_until, until_asked_to_stop
+from engram.cli.up import serving_until, unless_stopped, until_asked_to_stop
 from engram.client.engine import MemoryEngine
 from engram.client.memory import MemoryStore
 from engram.errors import (
@@ -49,6 +49,7 @@ from engram.system import (
 if TYPE_CHECKING:
     from temporalio.client import Client
 
+    from engram.ports import MaintenanceRepository
     from engram.server.codec import CodecDoor
     from engram.server.ui import UiDoor
 
@@ -73,7 +74,9 @@ async def serve_api(settings: Settings) -> None:
         async def connect() -> MemoryEngine:
             return await connected_engine(stack, settings)
 
-        engine = await _waited_for("Temporal and Qdrant", connect, settings)
+        engine = await unless_stopped(stop, _waited_for("Temporal and Qdrant", connect, settings))
+        if engine is None:
+            return
         url = await stack.enter_async_context(public_door(engine, settings))
         _say(
             f"API on {url}, Temporal {settings.temporal_address}, store {settings.qdrant_url}. "
@@ -148,14 +151,24 @@ async def serve_worker(settings: Settings) -> None:
     embedder = make_embedder(settings.embedder)
     asked = thinker(settings.model)
     keys = key_store(settings)
-    client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys), settings)
-    repository = await _waited_for(
-        "Qdrant", lambda: open_server_repository(settings, embedder), settings
-    )
-    try:
-        async with (
-            until_asked_to_stop() as stop,
-            keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret) as trail,
+
+    async def connect() -> tuple[Client, MaintenanceRepository]:
+        client = await _waited_for("Temporal", lambda: connect_temporal(settings, keys), settings)
+        return client, await _waited_for(
+            "Qdrant", lambda: open_server_repository(settings, embedder), settings
+        )
+
+    async with AsyncExitStack() as stack:
+        stop = await stack.enter_async_context(until_asked_to_stop())
+        connected = await unless_stopped(stop, connect())
+        if connected is None:
+            return
+        client, repository = connected
+        stack.push_async_callback(repository.close)
+        trail = await stack.enter_async_context(
+            keeping_trail(settings.audit_folder, keys, settings, system_clock, new_secret)
+        )
+        await stack.enter_async_context(
             running_workers(
                 client,
                 repository,
@@ -165,19 +178,17 @@ async def serve_worker(settings: Settings) -> None:
                 new_write_id=new_id,
                 keys=keys,
                 trail=trail,
-            ),
-            keeping_schedules(client, settings),
-            nexus_door(client, repository, embedder, settings, trail),
-        ):
-            _say(
-                f"Worker on {settings.temporal_address} ({settings.store_queue}, "
-                f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops.",
-                settings,
             )
-            await serving_until(stop)
-            _say("Finishing what runs.", settings)
-    finally:
-        await repository.close()
+        )
+        await stack.enter_async_context(keeping_schedules(client, settings))
+        await stack.enter_async_context(nexus_door(client, repository, embedder, settings, trail))
+        _say(
+            f"Worker on {settings.temporal_address} ({settings.store_queue}, "
+            f"{settings.model_queue}), store {settings.qdrant_url}. Ctrl-C stops.",
+            settings,
+        )
+        await serving_until(stop)
+        _say("Finishing what runs.", settings)
 
 
 # --- `engram ui`: Temporal's UI, decoded for one browser

@@ -10,12 +10,12 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engram.cli import exits
 from engram.domain.deeds import Actor, Door
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from engram.client.engine import MemoryEngine
     from engram.settings import Settings
+
+Answer = TypeVar("Answer")
 
 # --- read from the words of a command line
 
@@ -95,6 +97,18 @@ async def until_asked_to_stop() -> AsyncIterator[asyncio.Event]:
         yield stop
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, Answer]) -> Answer | None:
+    """What comes of the work; None where the event comes first, which cancels it."""
+    working, asked = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((working, asked), return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else None
+    finally:
+        asked.cancel()
+        working.cancel()
+        await asyncio.gather(working, asked, return_exceptions=True)
 
 
 async def serving_until(stop: asyncio.Event) -> None:
