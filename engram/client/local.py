@@ -161,7 +161,7 @@ def direct_engine(
     recaller = Recaller(
         repository, embedder, settings.confidence_weights, settings, covers, _reranker(settings)
     )
-    briefing = Briefing(repository, rules, covers, settings.briefing_candidates)
+    briefing = Briefing(repository, rules, recaller.negations, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
     turns = TurnHandlers(gateway, repository, settings, clock, embedder.identity, links, ready)
     recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)

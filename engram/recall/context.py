@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,6 +34,7 @@ from engram.language.signals import is_small_talk
 from engram.language.text import bare_stems
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
+from engram.recall.denials import Negations
 from engram.recall.request import Visibility, visible
 from engram.recall.results import RecallHit
 
@@ -200,13 +201,13 @@ class Briefing:
     Args:
         repository: Where memories are kept.
         rules: What a memory is worth.
-        covers: Whether a negation speaks against a memory.
+        negations: Tells what was denied.
         candidates: Memories of each type that are compared, the latest known first.
     """
 
     repository: MemoryRepository
     rules: LifecycleRules
-    covers: Callable[[NegationFact, AnyMemory], bool]
+    negations: Negations
     candidates: int
 
     async def of(
@@ -217,30 +218,43 @@ class Briefing:
         What is over, a kept promise or where somebody no longer works, comes only where what
         holds does not fill the limit, and what is kept cold after it.
         """
-        found: list[AnyMemory] = []
         visibility = Visibility(now=now, include_test=include_test)
+        ordered = await self._ordered(scope, visibility)
+        chosen: dict[str, AnyMemory] = {}
+        for start in range(0, len(ordered), limit):
+            # So many at a time: only what is asked for is compared with negations.
+            next_best = ordered[start : start + limit]
+            denied = await self.negations.denied(scope, next_best, visibility)
+            for memory in next_best:
+                words = normalise(memory.content)
+                if words in chosen or memory.id in denied:
+                    continue
+                if not any(_says_already(told, memory) for told in chosen.values()):
+                    chosen[words] = memory
+            if len(chosen) >= limit:
+                break
+        return [self._briefed(memory, now) for memory in islice(chosen.values(), limit)]
+
+    async def _ordered(self, scope: Scope, visibility: Visibility) -> list[AnyMemory]:
+        """What can be told, the best first."""
+
+        def place(memory: AnyMemory) -> tuple[bool, bool, float, str]:
+            worth = quality(memory, visibility.now, self.rules).durable
+            return is_cold(memory, self.rules), _is_over(memory), -worth, memory.id
+
+        found: list[AnyMemory] = []
         for memory_type in DERIVED_TYPES:
             found += await self._latest(scope, memory_type, visibility)
-        ranked = [
-            (quality(memory, now, self.rules).durable, memory) for memory in found if _tells(memory)
-        ]
-        negations = [one for one in found if isinstance(one, NegationFact)]
-        # A heap: only what is asked for is compared with negations.
-        heap = [(is_cold(m, self.rules), _is_over(m), -score, m.id, m) for score, m in ranked]
-        heapq.heapify(heap)
-        chosen: dict[str, Briefed] = {}
-        while heap and len(chosen) < limit:
-            _, _, score, _, memory = heapq.heappop(heap)
-            words = normalise(memory.content)
-            if words in chosen or is_denied(memory, negations, self.covers):
-                continue
-            if any(_says_already(one.memory, memory) for one in chosen.values()):
-                continue
-            told = quality(memory, now, self.rules).explain()
-            chosen[words] = Briefed(
-                memory=memory, score=-score, explanation=told, disputed=is_disputed(memory)
-            )
-        return list(chosen.values())
+        return sorted(filter(_tells, found), key=place)
+
+    def _briefed(self, memory: AnyMemory, now: datetime) -> Briefed:
+        worth = quality(memory, now, self.rules)
+        return Briefed(
+            memory=memory,
+            score=worth.durable,
+            explanation=worth.explain(),
+            disputed=is_disputed(memory),
+        )
 
     async def _latest(
         self, scope: Scope, memory_type: MemoryType, visibility: Visibility
@@ -261,19 +275,6 @@ class Briefing:
             if cursor is None:
                 break
         return found
-
-
-def is_denied(
-    memory: AnyMemory,
-    negations: Iterable[NegationFact],
-    covers: Callable[[NegationFact, AnyMemory], bool],
-) -> bool:
-    """Whether something was said since that speaks against a memory; a denial denies no other."""
-    if isinstance(memory, NegationFact):
-        return False
-    return any(
-        negation.known_at > memory.known_at and covers(negation, memory) for negation in negations
-    )
 
 
 _SAID_BEFORE = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from mcp import Client
+from mcp_types import TextResourceContents
 
 import engram
 from engram import Settings
@@ -23,6 +25,8 @@ from engram.errors import (
     MemoryClosed,
     MemoryNotFound,
 )
+from engram.server.mcp_server import create_server
+from engram.server.mcp_tools import MemoryAccess
 
 MARCH = datetime(2026, 3, 2, 10, tzinfo=UTC)
 MAY = datetime(2026, 5, 20, 10, tzinfo=UTC)
@@ -92,6 +96,30 @@ async def test_a_life_in_memory(memory: MemoryStore) -> None:
     assert now[0].run == memory.run_of(now[0].memory)
     assert now[0].run is not None
     assert now[0].run.url == memory.run_url(now[0].memory) is not None
+
+
+async def test_what_was_denied_again_is_told_nowhere(memory: MemoryStore) -> None:
+    """Recall, profile, briefing and the resource of MCP go by the later telling of a denial."""
+    for month, words in ((1, "I don't"), (3, "I"), (6, "I don't")):
+        said = engram.Turn(
+            content=f"{words} play the piano.", timestamp=datetime(2026, month, 10, tzinfo=UTC)
+        )
+        await memory.encode(said, session_id=f"s{month}")
+    await memory.consolidate()
+    known = (MemoryType.SEMANTIC, MemoryType.NEGATION)
+    found = await memory.recall("Does the user play the piano?", memory_types=known)
+    briefed = await memory.briefing()
+    assert [one.memory.content for one in found] == ["The user does not play the piano."]
+    assert [one.memory.id for one in briefed] == [one.memory.id for one in found]
+    assert (await memory.profile()).lines == ()
+    async with (
+        MemoryAccess.to(memory) as access,
+        Client(create_server(access, session_id="s1")) as client,
+    ):
+        (listed,) = (await client.read_resource("engram://memories")).contents
+    assert isinstance(listed, TextResourceContents)
+    assert "does not play" in listed.text
+    assert "plays" not in listed.text
 
 
 async def test_a_consolidation_run_again_changes_nothing(memory: MemoryStore) -> None:

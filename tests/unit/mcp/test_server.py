@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
@@ -19,7 +20,7 @@ from engram.consolidation.verify import Verification
 from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.domain.confidence import ExtractionMethod
 from engram.domain.digests import EntityKind
-from engram.domain.memories import Evidence, MemoryForm, MemoryType, Provenance, SemanticMemory
+from engram.domain.memories import Evidence, MemoryType, Provenance, SemanticMemory
 from engram.domain.scope import Scope
 from engram.errors import OwnerUnavailable, StorageUnavailable
 from engram.operations.digests import (
@@ -29,16 +30,18 @@ from engram.operations.digests import (
     Profile,
     ProfileLine,
 )
-from engram.operations.lifecycle import ACTIONS
+from engram.operations.lifecycle import ACTIONS, BRIEFING, Brief
 from engram.operations.memories import RESOLVE, VERIFY, Acted, Resolve
 from engram.operations.registry import AboutMemory
 from engram.operations.removal import ERASE, FORGET, EraseUser
+from engram.recall.context import Briefed
+from engram.server import mcp_tools
 from engram.server.mcp_server import create_server
 from engram.server.mcp_tools import MemoryAccess
 from engram.settings import Settings
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
-from tests.support.recall_memories import negation, semantic
+from tests.support.recall_memories import semantic
 
 READING = {
     *("recall", "recall_at", "context", "history", "verify", "read", "profile", "stats", "reviews"),
@@ -456,8 +459,6 @@ async def test_resources(engine: FakeEngine) -> None:
     async with client_of(engine) as client:
         await called(client, "remember", text="I live in Porto.")
         (episode,) = engine.kept[Scope.of("default", "ada")].values()
-        (listed,) = (await client.read_resource("engram://memories")).contents
-        assert isinstance(listed, TextResourceContents)
         (one,) = (await client.read_resource(f"engram://memories/{episode.id}")).contents
         assert isinstance(one, TextResourceContents)
         assert '"content":"I live in Porto."' in one.text
@@ -465,22 +466,22 @@ async def test_resources(engine: FakeEngine) -> None:
             await client.read_resource("engram://memories/none")
 
 
-async def test_what_holds_is_listed_without_digests_and_what_was_denied(
-    engine: FakeEngine,
-) -> None:
-    """A profile repeats what is listed beside it; what the user took back is not told as true."""
-    scope = Scope.of("default", "ada")
-    profile = semantic("The user (user):", form=MemoryForm.PROFILE)
-    denied, tea = semantic("The user uses MongoDB."), semantic("The user likes tea.")
-    denial = negation("The user does not use MongoDB.", "use mongodb", at=1)
-    kept: dict[str, Any] = {one.id: one for one in (profile, denied, tea, denial)}
-    engine.kept[scope] = kept
+@pytest.mark.parametrize("kept", [0, 2, 60])
+async def test_what_matters_most_is_listed(engine: FakeEngine, kept: int) -> None:
+    """In the order of the briefing; up to fifty, with a word of the rest where there may be one."""
+    known = [semantic(f"The user likes tea number {n}.") for n in range(kept)]
+
+    async def brief(_: Scope, asked: Brief) -> list[Briefed]:
+        return [Briefed(memory=one, score=0.5, explanation="") for one in known[: asked.limit]]
+
+    engine.handlers.add(BRIEFING, brief)
     async with client_of(engine) as client:
         (listed,) = (await client.read_resource("engram://memories")).contents
     assert isinstance(listed, TextResourceContents)
-    assert "likes tea" in listed.text
-    assert "The user (user)" not in listed.text
-    assert "uses MongoDB" not in listed.text
+    told = re.findall(r"tea number (\d+)", listed.text)
+    assert told == [str(n) for n in range(min(kept, 50))]
+    assert (mcp_tools.NOTHING in listed.text) is (kept == 0)
+    assert ("search with the recall tool" in listed.text) is (kept == 60)
 
 
 async def test_a_run_leads_to_what_it_wrote(engine: FakeEngine) -> None:

@@ -18,6 +18,7 @@ from engram.operations.memories import MemoryHandlers
 from engram.operations.registry import Handlers
 from engram.operations.trials import TrialHandlers
 from engram.recall.context import Briefing
+from engram.recall.pipeline import Recaller
 from tests.support.clock import NOW
 from tests.support.edge_stores import borrowed_store
 from tests.support.handled_store import DirectPasses, HandledStore, ReviewsTold
@@ -37,7 +38,8 @@ async def handled(request: pytest.FixtureRequest) -> AsyncIterator[HandledStore]
 
         embedder = make_embedder("wordllama")
         passes: Any = DirectPasses(store, settings, write_id)
-        briefing = Briefing(store, rules, covers, settings.briefing_candidates)
+        recaller = Recaller(store, embedder, settings.confidence_weights, settings, covers)
+        briefing = Briefing(store, rules, recaller.negations, settings.briefing_candidates)
 
         told: Any = ReviewsTold()
 

@@ -15,6 +15,7 @@ from engram.contracts.consolidation import MarkConsolidatedInput
 from engram.domain.memories import MemoryStatus, MemoryType, NegationFact, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.negation_scope import covers
+from engram.recall.context import Briefing
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import every_page, one_memory
 from tests.support.in_process_memory import InProcessMemory, run
@@ -56,6 +57,12 @@ class Somebody:
         hits = await self.memory.recall(self.scope, question, NOW, **more)
         kinds = (MemoryType.SEMANTIC, MemoryType.NEGATION)
         return [hit.memory.content for hit in hits if hit.memory.type in kinds]
+
+    async def briefing(self) -> list[str]:
+        """What a conversation begins with."""
+        rules, negations = self.memory.settings.lifecycle_rules, self.memory.recaller.negations
+        briefing = Briefing(self.memory.repository, rules, negations, 100)
+        return [one.memory.content for one in await briefing.of(self.scope, NOW, 10)]
 
     async def forget(self, memory_id: str) -> None:
         """Forget it, and look again."""
@@ -369,3 +376,12 @@ async def test_the_last_word_holds(
     else:
         assert len(standing) == 1
         assert all("not " in one or "n't " in one or "dislikes" in one for one in answers)
+
+
+async def test_a_briefing_leaves_out_what_was_denied_again(ada: Somebody) -> None:
+    """It holds a denial for as late as it was told last, as recall does."""
+    said = ["I don't play the piano.", "I play the piano.", "I don't play the piano."]
+    await ada.says(*said, read=False)
+    await ada.memory.consolidate(ada.scope, NOW)
+    assert await ada.answers("Do I play the piano?") == ["The user does not play the piano."]
+    assert await ada.briefing() == ["The user does not play the piano."]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engram.domain.memories import AnyMemory, Placement
-from engram.language.negation_scope import covers
 from engram.recall.context import Briefing
 from engram.settings import Settings
 from tests.support.recall_memories import ADA, NOW, Memories, contents, episode, semantic
@@ -66,8 +65,12 @@ async def test_a_briefing_takes_cold_memories_last(placed: Memories) -> None:
         semantic("The user lives in Lisbon", 2, importance=0.2),
     ]
     await placed.keep(*kept)
-    briefing = Briefing(placed.repository, SWITCHED_ON.lifecycle_rules, covers, 100)
+    briefing = Briefing(
+        placed.repository, SWITCHED_ON.lifecycle_rules, placed.recaller.negations, 100
+    )
     told = [one.memory.content for one in await briefing.of(ADA, NOW, 10)]
     assert told == ["The user lives in Lisbon", "The user likes tea"]
-    off = Briefing(placed.repository, Settings.load().lifecycle_rules, covers, 100)
+    off = Briefing(
+        placed.repository, Settings.load().lifecycle_rules, placed.recaller.negations, 100
+    )
     assert [one.memory.content for one in await off.of(ADA, NOW, 1)] == ["The user likes tea"]

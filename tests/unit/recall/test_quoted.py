@@ -7,7 +7,6 @@ from uuid import uuid4
 from engram.digests.profiles import answers as answers_in_digests
 from engram.domain.memories import DerivedMemory, MemoryForm, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
-from engram.language.negation_scope import covers
 from engram.recall.context import Briefing, block_of
 from engram.storage.edge import EdgeRepository
 from tests.support.in_process_memory import InProcessMemory
@@ -80,7 +79,9 @@ async def test_a_briefing_tells_no_quotation_no_bare_date_and_last_what_is_over(
         "I no longer work at Acme.",
     )
     rules = memory.settings.lifecycle_rules
-    told_first = await Briefing(repository, rules, covers, 100).of(scope, day(5), 20)
+    told_first = await Briefing(repository, rules, memory.recaller.negations, 100).of(
+        scope, day(5), 20
+    )
     words = [one.memory.content for one in told_first]
     assert "The user lives in Ghent." in words
     assert "email address: ada@example.org" in words
@@ -95,7 +96,7 @@ async def test_a_briefing_names_whom_it_tells_of(repository: EdgeRepository) -> 
     memory, scope = await told(repository, "Ana called again. She's my sister.", "Bo is my cousin.")
     asked = await memory.recall(scope, "Who is my sister?", NOW)
     assert "She is the user's sister." in [hit.memory.content for hit in asked]
-    briefing = Briefing(repository, memory.settings.lifecycle_rules, covers, 100)
+    briefing = Briefing(repository, memory.settings.lifecycle_rules, memory.recaller.negations, 100)
     said = [one.memory.content for one in await briefing.of(scope, NOW, 10)]
     assert said == ["Bo is the user's cousin."]
 
