@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from engram.domain.memories import Episode
+from engram.domain.turns import JUST_BEFORE
 from engram.language.query import ASSISTANT, Analysis, holds_cue, speaks_of_oneself
 from engram.language.text import bare_stems
 from engram.recall.results import JUST_BELOW, Ranked, by_score
+
+_FoundTurn: TypeAlias = tuple[int, Episode]
+"""A turn that was found, with its place among all that was found."""
 
 
 def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) -> list[Ranked]:
@@ -19,19 +25,8 @@ def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) ->
     that. Only turns that were found are looked at.
     """
     known = list(found)
-    turns = {
-        (memory.session_id, memory.sequence): place
-        for place, one in enumerate(known)
-        if isinstance(memory := one.memory, Episode) and memory.session_id is not None
-    }
     asked: frozenset[str] | None = None
-    for (session, sequence), place in turns.items():
-        after = turns.get((session, sequence + 1))
-        if after is None:
-            continue
-        turn, reply = known[place].memory, known[after].memory
-        assert isinstance(turn, Episode)  # noqa: S101 - for the type checker
-        assert isinstance(reply, Episode)  # noqa: S101 - for the type checker
+    for (place, turn), (after, reply) in _pairs(found):
         if _asks(turn):
             if _answers(reply, turn, analysis):
                 known[place], known[after] = _answer_first(known[place], known[after])
@@ -43,6 +38,33 @@ def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) ->
                 behind = known[place].score * JUST_BELOW
                 known[after] = known[after].moved_to(behind, "echo")
     return by_score(known)
+
+
+def _pairs(found: Sequence[Ranked]) -> Iterator[tuple[_FoundTurn, _FoundTurn]]:
+    """Each turn whose reply was found, too, and the reply: the next turn of its session.
+
+    A session that was taken up again counts from 0 once more, so that its numbers alone do not
+    tell: a reply was stored after its turn, and said within an hour of it.
+    """
+    said: list[_FoundTurn] = [
+        (place, memory)
+        for place, one in enumerate(found)
+        if isinstance(memory := one.memory, Episode) and memory.session_id is not None
+    ]
+    numbered: defaultdict[tuple[str | None, int], list[_FoundTurn]] = defaultdict(list)
+    for place, turn in said:
+        numbered[turn.session_id, turn.sequence].append((place, turn))
+    for place, turn in said:
+        replies = [
+            (apart, after, reply)
+            for after, reply in numbered.get((turn.session_id, turn.sequence + 1), ())
+            # The two may have been dated by two clocks.
+            if (apart := abs(reply.timestamp - turn.timestamp)) <= JUST_BEFORE
+            and turn.created_at <= reply.created_at
+        ]
+        if replies:
+            _, after, reply = min(replies)
+            yield (place, turn), (after, reply)
 
 
 def _asks(turn: Episode) -> bool:

@@ -9,12 +9,14 @@ import pytest
 from engram.language.query import analyse
 from engram.recall.replies import replies_in_place
 from engram.recall.results import Part, Ranked
-from tests.support.recall_memories import NOW, episode
+from tests.support.recall_memories import NOW, day, episode
+
+MINUTE = 1 / (24 * 60)
 
 
-def turn(text: str, place: int, role: str = "user", **more: Any) -> Any:
-    """A turn of one conversation, at that place in it."""
-    return episode(text, place, role=role, sequence=place, **more)
+def turn(text: str, place: int, role: str = "user", *, on: float = 0, **more: Any) -> Any:
+    """A turn of one conversation of that day, at that place in it; a minute for each."""
+    return episode(text, on + place * MINUTE, role=role, sequence=place, **more)
 
 
 def order(query: str, *found: Ranked) -> list[str]:
@@ -118,3 +120,47 @@ def test_what_says_more_than_the_turn_before_is_no_echo(
     """The time asked for, what the assistant is asked for, another word asked for, or a person."""
     found = Ranked(turn(replied, 2, role or "assistant"), 0.8), Ranked(turn(said, 1), 0.6)
     assert order(query, *found) == [replied, said]
+
+
+ASKED, ANSWERED = "Any idea where the keys hang?", "Behind the door."
+
+
+@pytest.mark.parametrize(("asked", "said"), [(0, 60), (60, 0)], ids=["said later", "said before"])
+def test_the_numbers_of_a_session_that_was_taken_up_again_tell_of_no_reply(
+    asked: float, said: float
+) -> None:
+    """They begin anew each time: what was said months apart is no turn and its reply."""
+    other = turn("Done, for eight.", 1, "assistant", on=said)
+    found = Ranked(turn(ASKED, 0, on=asked), 0.8), Ranked(other, 0.2)
+    assert order("Where do the keys hang?", *found)[0] == ASKED
+
+
+def test_each_life_of_a_session_has_its_own_replies() -> None:
+    """Two turns of one number are two turns, within one hour, too."""
+    again = 20 * MINUTE
+    found = (
+        Ranked(turn(ASKED, 0), 0.8),
+        Ranked(turn("Where do the coats hang?", 0, on=again), 0.7),
+        Ranked(turn("In the hall.", 1, "assistant", on=again), 0.2),
+        Ranked(turn(ANSWERED, 1, "assistant"), 0.1),
+    )
+    assert order("Where do the keys hang?", *found) == [
+        *(ANSWERED, ASKED, "In the hall.", "Where do the coats hang?")
+    ]
+
+
+def test_what_was_stored_before_a_turn_is_no_reply_to_it() -> None:
+    """A session that was ended and taken up again at once: the assistant spoke before."""
+    found = (
+        Ranked(turn(ASKED, 0, on=20 * MINUTE), 0.8),
+        Ranked(turn("Done, for eight.", 1, "assistant"), 0.2),
+    )
+    assert order("Where do the keys hang?", *found)[0] == ASKED
+
+
+def test_a_reply_may_be_dated_by_another_clock() -> None:
+    """Stored after the turn, it answers it, though its time is that of a clock that is behind."""
+    answer = turn(ANSWERED, 1, "assistant")
+    behind = answer.model_copy(update={"timestamp": day(-0.001)})
+    found = Ranked(turn(ASKED, 0), 0.8), Ranked(behind, 0.2)
+    assert order("Where do the keys hang?", *found) == [ANSWERED, ASKED]
