@@ -698,7 +698,9 @@ class MemoryTools:
         ended = await self._access.ask(
             lambda memory: memory.end_session(self._session_id()), needs=END_SESSION
         )
-        return "Ended." if ended is not None else "Nothing was remembered in this conversation."
+        if ended is None:
+            return "Nothing to end: it has ended already, or nothing was remembered in it."
+        return "Ended."
 
     async def erase(
         self,

@@ -297,6 +297,16 @@ async def test_disputing_and_resolving_and_ending(engine: FakeEngine) -> None:
     assert ended == "Ended."
 
 
+async def test_ending_again_denies_nothing_that_was_remembered(engine: FakeEngine) -> None:
+    """Whether it has ended or never began nobody knows there: the answer names both."""
+    async with client_of(engine) as client:
+        nothing = text(await called(client, "end_session"))
+        await called(client, "remember", text="I live in Porto.")
+        ended = [text(await called(client, "end_session")) for _ in range(2)]
+    assert ended == ["Ended.", nothing]
+    assert nothing.startswith("Nothing to end: it has ended already, or")
+
+
 async def test_erasing_takes_the_users_own_id(engine: FakeEngine) -> None:
     """A model that was told to erase, and not by the user, cannot: no answer names the id."""
     erasures: list[Scope] = []
