@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -46,25 +45,25 @@ def _pairs(found: Sequence[Ranked]) -> Iterator[tuple[_FoundTurn, _FoundTurn]]:
     A session that was taken up again counts from 0 once more, so that its numbers alone do not
     tell: a reply was stored after its turn, and said within an hour of it.
     """
-    said: list[_FoundTurn] = [
-        (place, memory)
-        for place, one in enumerate(found)
-        if isinstance(memory := one.memory, Episode) and memory.session_id is not None
-    ]
-    numbered: defaultdict[tuple[str | None, int], list[_FoundTurn]] = defaultdict(list)
-    for place, turn in said:
-        numbered[turn.session_id, turn.sequence].append((place, turn))
-    for place, turn in said:
-        replies = [
-            (apart, after, reply)
-            for after, reply in numbered.get((turn.session_id, turn.sequence + 1), ())
-            # The two may have been dated by two clocks.
-            if (apart := abs(reply.timestamp - turn.timestamp)) <= JUST_BEFORE
-            and turn.created_at <= reply.created_at
-        ]
-        if replies:
-            _, after, reply = min(replies)
-            yield (place, turn), (after, reply)
+    numbered: dict[tuple[str, int], list[_FoundTurn]] = {}
+    for place, one in enumerate(found):
+        turn = one.memory
+        if isinstance(turn, Episode) and (session := turn.session_id) is not None:
+            numbered.setdefault((session, turn.sequence), []).append((place, turn))
+    for (session, number), turns in numbered.items():
+        if (next_ones := numbered.get((session, number + 1))) is None:
+            continue
+        for place, turn in turns:
+            replies = [
+                (apart, after, reply)
+                for after, reply in next_ones
+                # The two may have been dated by two clocks.
+                if (apart := abs(reply.timestamp - turn.timestamp)) <= JUST_BEFORE
+                and turn.created_at <= reply.created_at
+            ]
+            if replies:
+                _, after, reply = min(replies)
+                yield (place, turn), (after, reply)
 
 
 def _asks(turn: Episode) -> bool:
