@@ -585,6 +585,13 @@ def is_summary(memory: Memory) -> bool:
     return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
 
 
+def notes_of(memory: Memory) -> frozenset[str]:
+    """Ids of the notes that a summary says in one sentence; none of any other memory."""
+    if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.SUMMARY:
+        return frozenset()
+    return frozenset(link.target_id for link in memory.links if link.kind is LinkKind.BELONGS_TO)
+
+
 class ProceduralMemory(DerivedMemory):
     """A behavioural pattern, and when it applies."""
 
