@@ -33,7 +33,7 @@ from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.giving_way import computed
 from engram.language.kinds import KindWords, kind_of, kind_words
-from engram.language.periods import starts_told
+from engram.language.periods import end_told, starts_told
 from engram.language.statements.taken_back import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 
@@ -169,6 +169,7 @@ def _statement(
         # Who lives "somewhere by the sea" lives where they lived, for all that is said.
         slot = None
     attested = attested and (slot is not None or not stated.predicate)
+    over = _over(stated, category, evidence, witnesses) if slot is not None else None
     return Statement(
         content=content,
         category=category,
@@ -185,7 +186,8 @@ def _statement(
         object=stated.object if attested else None,
         holds=stated.holds or not attested,
         begins=stated.begins and attested,
-        alongside=stated.alongside and attested,
+        # What holds for some weeks takes the place of nothing that held before, and holds after.
+        alongside=(stated.alongside or over is not None) and attested,
         ended=stated.ended if attested else None,
         entities=tuple(stated.entities),
         tags=tags,
@@ -193,6 +195,7 @@ def _statement(
         event_at=event_at,
         event_from=within[0],
         event_by=within[1],
+        holds_until=over,
         confidence=stated.confidence,
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
@@ -303,6 +306,21 @@ def _within(
     )
     bounded = ((begin, end) for begin, end in named if begin is not None and end is not None)
     return min(bounded, key=lambda days: days[1] - days[0], default=(None, None))
+
+
+def _over(
+    stated: StatedKnowledge,
+    category: Category,
+    evidence: Iterable[Evidence],
+    witnesses: Iterable[Episode],
+) -> datetime | None:
+    """From when on what is stated to hold is over, by the quoted words: "until May"."""
+    # What is promised until a day is to be done by then, and not over.
+    if not stated.holds or not stated.object or category is Category.COMMITMENT:
+        return None
+    said_at = {episode.id: episode.said_at for episode in witnesses}
+    ends = (end_told(one.words, stated.object, said_at[one.episode_id]) for one in evidence)
+    return max((end for end in ends if end is not None), default=None)
 
 
 def _believable(moment: datetime | None) -> datetime | None:

@@ -225,6 +225,18 @@ def with_traits(memory: D, turns: Sequence[Episode]) -> D:
     return memory.model_copy(update=changes) if changes else memory
 
 
+def until_told(memory: SemanticMemory) -> SemanticMemory:
+    """``memory`` with the end that its latest telling names, or its own where that is sooner.
+
+    Told after that without an end, it has none any more.
+    """
+    latest = max(memory.tellings, key=lambda one: (one.known_at, one.sequence), default=None)
+    if latest is None or latest.holds_until is None:
+        return memory
+    end = min(latest.holds_until, memory.expires_at or latest.holds_until)
+    return memory.model_copy(update={"expires_at": end})
+
+
 def _given(turn: Episode, otherwise: float) -> float:
     return otherwise if turn.importance == DEFAULT_IMPORTANCE else turn.importance
 
@@ -336,6 +348,7 @@ def amended(
     if update.add_tellings or update.drop_tellings:
         before = tellings_of(memory)
         after = retold(after, (*before, *update.add_tellings), without=update.drop_tellings)
+        after = until_told(after)
     if update.place is not None:
         after = after.model_copy(update=dict(update.place))
     after = _reinstated(_succeeding(after, update), update.reinstated_from)

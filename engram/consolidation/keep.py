@@ -97,6 +97,7 @@ class Circumstances:
             known_at=max(times),
             begins=statement.begins,
             alongside=statement.alongside,
+            holds_until=statement.holds_until,
             episode_ids=tuple(episode.id for episode in sources),
             session_id=latest.session_id,
             sequence=latest.sequence,

@@ -19,6 +19,7 @@ from engram.consolidation.amendments import (
     folded,
     has_read,
     has_source,
+    until_told,
     with_traits,
 )
 from engram.consolidation.decisions import settled
@@ -280,7 +281,8 @@ class _PlanBuilder:
     def _joined(self, memory: SemanticMemory) -> SemanticMemory:
         """A new memory with what it has of all the turns that came to tell it."""
         known = self.circumstances.episodes
-        return with_traits(memory, [known[e] for e in memory.source_episode_ids if e in known])
+        turns = [known[e] for e in memory.source_episode_ids if e in known]
+        return until_told(with_traits(memory, turns))
 
     def _repeat(self, read: SemanticMemory | None, telling: Telling, statement: Statement) -> None:
         if read is None or read.id not in self.known:

@@ -305,6 +305,8 @@ class Telling(StoredValue):
         known_at: Timestamp of the latest turn that says so.
         begins: Whether it says that it began then, not just that it held.
         alongside: Whether it says that it holds beside what held before: "I also work at ...".
+        holds_until: From when on, by its own words, it is over: of "until May" the first of June.
+            None where they name no end.
         episode_ids: The turns that say so.
         session_id: The conversation; within one, ``sequence`` orders what has one timestamp.
         sequence: Of the latest turn, within its session.
@@ -316,6 +318,7 @@ class Telling(StoredValue):
     known_at: Moment
     begins: bool = False
     alongside: bool = False
+    holds_until: Moment | None = None
     episode_ids: tuple[str, ...] = Field(min_length=1)
     session_id: str | None = None
     sequence: int = 0
@@ -338,7 +341,8 @@ class Memory(StoredValue):
             rests on.
         summary: A turn in a sentence, as the application gave it.
         expires_at: From when on it no longer answers; None for never. A conclusion has the
-            latest of its turns, and none as soon as one of them has none.
+            latest of its turns, and none as soon as one of them has none; or that which its
+            latest telling names, where that is sooner.
         revision: Counts the writes; every update is conditional on it.
         write_id: Fresh with every write: whose it shows won the race.
         operation_ids: Operations that had their effect already.
@@ -583,6 +587,13 @@ _BARE = (FactCategory.DATE, FactCategory.MONEY, FactCategory.URL)
 def is_summary(memory: Memory) -> bool:
     """Whether it is several notes in one sentence."""
     return isinstance(memory, SemanticMemory) and memory.form is MemoryForm.SUMMARY
+
+
+def notes_of(memory: Memory) -> frozenset[str]:
+    """Ids of the notes that a summary says in one sentence; none of any other memory."""
+    if not isinstance(memory, SemanticMemory) or memory.form is not MemoryForm.SUMMARY:
+        return frozenset()
+    return frozenset(link.target_id for link in memory.links if link.kind is LinkKind.BELONGS_TO)
 
 
 class ProceduralMemory(DerivedMemory):

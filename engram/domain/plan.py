@@ -46,6 +46,8 @@ class Statement(StoredValue):
         event_at: When it happened or began to hold; None for when it was said.
         event_from: The first moment that its words leave open; None where they name no time.
         event_by: The first moment by which, in its words, it had happened; likewise.
+        holds_until: From when on, in its words, it is over: "until May". None where they name no
+            end. Such a value stands beside what held before, and takes nothing's place.
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
     """
@@ -66,6 +68,7 @@ class Statement(StoredValue):
     event_at: datetime | None = None
     event_from: datetime | None = None
     event_by: datetime | None = None
+    holds_until: datetime | None = None
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)
     episode_ids: tuple[str, ...] = Field(min_length=1)

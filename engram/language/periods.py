@@ -123,6 +123,55 @@ def starts_told(sentence: str, said_at: datetime) -> list[Start]:
     return found
 
 
+# Words that go on with something else ("in Oslo and work at Globex until May"), or begin a span
+# that comes again ("Monday until Friday").
+_GOES_ON: Final = (
+    rf"(?:and|but|or|not|so|then|who|which|that|where|because|until|till|from|{WEEKDAY}s?)\b"
+)
+_END_TOLD: Final = re.compile(
+    rf"(?:\s(?!{_GOES_ON})[\w'’-]+){{0,3}}?,?\s(?:"
+    r"(?P<until>(?:until|till|'?til)\s(?!i\b|we\b)[^.;!?()]{1,40})|(?P<now>this (?:week|month))"
+    rf"|for (?:the next |another )?(?P<span>(?:\d{{1,3}}|an?|{WORDS}) (?:day|week|month)s?)"
+    r")(?![\w-]|,? (?:now|already|so far|by now)\b)"
+)
+_AGAIN_AND_AGAIN: Final = re.compile(
+    r"\b(?:every|each|per|always|usually|normally)\b|(?:day|week|month)s? an? \w"
+)
+_GOING_ON: Final = re.compile(r"(?:\bam|\bis|\bare|['’](?:m|s|re)) (?:\w+ )?\w+ing\b")
+_HAS_BEEN: Final = re.compile(r"\b(?:have|has|had|been|was|were|did)\b|['’]ve\b")
+
+
+def end_told(sentence: str, thing: str, said_at: datetime) -> datetime | None:
+    """From when on what a sentence says of a thing is over: "until May", "for three weeks".
+
+    An end is read behind the thing, and as late as its words leave open: "until May" is the first
+    of June. "This week" ends what is going on ("I'm using a rental car"), and nothing else.
+
+    Args:
+        sentence: What was said.
+        thing: What it is said of, as in "in Oslo"; its last word has to stand in the sentence.
+        said_at: When.
+
+    Returns:
+        The moment; None where no end is named, it is none of a calendar, or it is past.
+    """
+    low, last = sentence.casefold(), thing.casefold().split()[-1:]
+    place = re.search(rf"\b{re.escape(last[0])}(?!\w)", low) if last else None
+    found = _END_TOLD.match(low, place.end()) if place else None
+    if place is None or found is None or _AGAIN_AND_AGAIN.search(low):
+        return None
+    before = low[: place.start()]
+    if _HAS_BEEN.search(before) or any(map(is_past, before.split())):
+        return None
+    if found["now"] and not _GOING_ON.search(before):
+        return None
+    end = found["until"] or found["now"] or f"for the next {found['span']}"
+    period = period_named(f"I will be there {end}", said_at)
+    if period is None or period.end is None or (found["until"] and period.begin is not None):
+        return None
+    return period.end if period.end > said_at else None
+
+
 def _with_years(text: str, year: int) -> str:
     """The text with the year itself in "in June last year"."""
     if " year" not in text:

@@ -45,6 +45,8 @@ RECALL: Final = Operation(
 _MOST_HITS: Final = 50
 # A line has hardly fewer than so many tokens, so more hits than this never fit.
 _TOKENS_OF_A_LINE: Final = 15
+# Notes may come before the summary of them, which has a dozen at most, and says them in one line.
+_FEWEST_LOOKED_AT: Final = 16
 
 
 def _room(tokens: int) -> int:
@@ -190,14 +192,15 @@ class RecallHandlers:
         Asked for wider only where some are left out, as most of a long chat answers nothing.
         """
         # Who asks needs none of it.
-        from engram.recall.context import without_said  # noqa: PLC0415
+        from engram.recall.context import best_of, without_said  # noqa: PLC0415
 
-        limit, widest = asked.limit, asked.limit + len(asked.already)
+        limit = wanted = max(asked.limit, _FEWEST_LOOKED_AT)
+        widest = wanted + len(asked.already)
         while True:
             found = await self._found(scope, asked.model_copy(update={"limit": limit}))
             new = without_said(found, asked.already)
-            if len(new) >= asked.limit or len(found) < limit or limit >= widest:
-                return new[: asked.limit]
+            if len(new) >= wanted or len(found) < limit or limit >= widest:
+                return best_of(new, asked.limit)
             limit = min(2 * limit, widest)
 
     def _noted(self, scope: Scope, hits: list[RecallHit]) -> list[RecallHit]:

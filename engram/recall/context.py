@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -24,6 +24,8 @@ from engram.domain.memories import (
     NegationFact,
     SemanticMemory,
     is_excerpt,
+    is_summary,
+    notes_of,
 )
 from engram.domain.rules import LifecycleRules
 from engram.domain.sanitize import one_line
@@ -41,7 +43,8 @@ from engram.recall.results import RecallHit
 # --- recalled memories as a block for a prompt: compact, dated, with their sources
 #
 # What holds now comes first, then what is explicitly not so, then turns as they were
-# said, and words that they quote; each group best first. What another line says is left out.
+# said, and words that they quote; each group best first. What another line says is left out,
+# and one sentence says what several notes would.
 
 CHARACTERS_PER_TOKEN = 4
 """How tokens are estimated: English text has a little over 4 characters per token in the
@@ -51,6 +54,7 @@ _LONGEST_LINE = 600
 _CUT = "..."
 _DISLIKES = "dislikes"
 _NEGATED = re.compile(r"n['’]t\b|\b(?:not|no|never|without)\b")
+_FEWEST_SUMMED_UP = 3
 _EMPTY_BLOCK_CHARACTERS = len(context_block(()))
 
 
@@ -63,8 +67,8 @@ def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
     room = tokens * CHARACTERS_PER_TOKEN - _EMPTY_BLOCK_CHARACTERS
     chosen: list[tuple[int, str]] = []
     told: list[AnyMemory] = []
-    for hit in hits:
-        if _is_idle(hit.memory) or any(_says_already(one, hit.memory) for one in told):
+    for hit in _summaries_first(hits):
+        if _is_idle(hit.memory) or _is_told(hit.memory, told):
             continue
         line = block_line(_line(hit))
         if len(line) + 1 <= room:
@@ -106,13 +110,69 @@ def _group(hit: RecallHit) -> int:
     return 1 if isinstance(memory, NegationFact) else 0
 
 
+def best_of(hits: Sequence[RecallHit], limit: int) -> list[RecallHit]:
+    """The first so many hits, where several notes of a summary come with it before them.
+
+    The notes take no other's place: the summary says what they do, unless it is too long.
+    """
+    kept: list[RecallHit] = []
+    summed_up: set[str] = set()
+    for hit in _summaries_first(hits):
+        limit -= hit.memory.id not in summed_up
+        if limit < 0:
+            break
+        kept.append(hit)
+        summed_up |= notes_of(hit.memory)
+    return kept
+
+
+def _summaries_first(hits: Sequence[RecallHit]) -> list[RecallHit]:
+    by_id = {hit.memory.id: hit for hit in hits}
+    doubted = {key for key, hit in by_id.items() if hit.disputed}
+    ordered = _with_summaries_first([hit.memory for hit in hits], lambda one: one.id in doubted)
+    return [by_id[memory.id] for memory in ordered]
+
+
+def _with_summaries_first(
+    memories: Sequence[AnyMemory], is_doubted: Callable[[AnyMemory], bool]
+) -> list[AnyMemory]:
+    """The memories in their order, a summary before the first of its notes where many come.
+
+    Not where one of these is doubted: only its own line can say so.
+    """
+    earlier: dict[str, AnyMemory] = {}
+    for summary in filter(is_summary, memories):
+        come = _notes_among(memories, summary)
+        if len(come) >= _FEWEST_SUMMED_UP and not any(map(is_doubted, come)):
+            earlier[come[0].id] = summary
+    ordered = (one for memory in memories for one in (earlier.get(memory.id, memory), memory))
+    return list({one.id: one for one in ordered}.values())
+
+
+def _notes_among(memories: Iterable[AnyMemory], summary: AnyMemory) -> list[AnyMemory]:
+    """Those that the summary says, and that hold, or ended, as it does."""
+    notes = notes_of(summary)
+    return [one for one in memories if one.id in notes and one.status is summary.status]
+
+
+def _is_told(memory: AnyMemory, told: Sequence[AnyMemory]) -> bool:
+    """Whether other lines say what it does: one of them, or of a summary those of its notes."""
+    notes = notes_of(memory)
+    if notes and len(_notes_among(told, memory)) == len(notes):
+        return True
+    return any(_says_already(one, memory) for one in told)
+
+
 def _says_already(told: AnyMemory, memory: AnyMemory) -> bool:
     """Whether a line has the words of another one, or a denial of the same turn as a statement.
 
-    "The user dislikes gin" is "The user does not like gin", and a quotation stands in its turn.
+    "The user dislikes gin" is "The user does not like gin", a quotation stands in its turn, and
+    a note in its summary.
     """
     if not isinstance(memory, DerivedMemory):
         return False
+    if memory.id in notes_of(told):
+        return memory.status is told.status and not is_disputed(memory)
     if is_excerpt(memory):
         held = isinstance(told, Episode) and len(one_line(told.content)) <= _LONGEST_LINE
         return held and told.id in memory.source_episode_ids
@@ -215,8 +275,9 @@ class Briefing:
     ) -> list[Briefed]:
         """Conclusions that hold, by durable score; what says the same comes once.
 
-        What is over, a kept promise or where somebody no longer works, comes only where what
-        holds does not fill the limit, and what is kept cold after it.
+        A summary stands in the place of the best of its notes, and for all of them. What is over,
+        a kept promise or where somebody no longer works, comes only where what holds does not
+        fill the limit, and what is kept cold after it.
         """
         visibility = Visibility(now=now, include_test=include_test)
         ordered = await self._ordered(scope, visibility)
@@ -229,14 +290,14 @@ class Briefing:
                 words = normalise(memory.content)
                 if words in chosen or memory.id in denied:
                     continue
-                if not any(_says_already(told, memory) for told in chosen.values()):
+                if not _is_told(memory, [*chosen.values()]):
                     chosen[words] = memory
             if len(chosen) >= limit:
                 break
         return [self._briefed(memory, now) for memory in islice(chosen.values(), limit)]
 
     async def _ordered(self, scope: Scope, visibility: Visibility) -> list[AnyMemory]:
-        """What can be told, the best first."""
+        """What can be told, the best first; a summary where the first of its notes would be."""
 
         def place(memory: AnyMemory) -> tuple[bool, bool, float, str]:
             worth = quality(memory, visibility.now, self.rules).durable
@@ -245,7 +306,11 @@ class Briefing:
         found: list[AnyMemory] = []
         for memory_type in DERIVED_TYPES:
             found += await self._latest(scope, memory_type, visibility)
-        return sorted(filter(_tells, found), key=place)
+        ordered = sorted(filter(_tells, found), key=place)
+        summed_up = {note for one in ordered for note in notes_of(one)}
+        notes = [one for one in ordered if one.id in summed_up]
+        denied = await self.negations.denied(scope, notes, visibility) if notes else frozenset()
+        return _with_summaries_first(ordered, lambda one: is_disputed(one) or one.id in denied)
 
     def _briefed(self, memory: AnyMemory, now: datetime) -> Briefed:
         worth = quality(memory, now, self.rules)

@@ -78,8 +78,13 @@ class Outdated:
             return list(found)
         standing = await self._successors(question, stale)
         partly = {turn for turn, old in stale.items() if len(old) < len(by_turn[turn])}
-        # What ended without a successor leaves the rest of such a turn as true as it was.
-        stale = {turn: old for turn, old in stale.items() if turn in standing or turn not in partly}
+        # What ended without a successor leaves the rest of such a turn as true as it was: it is
+        # marked where that was refuted, and stays in its place.
+        stale = {
+            turn: old
+            for turn, old in stale.items()
+            if turn in standing or turn not in partly or _is_refuted(old)
+        }
         factors = {turn: 1.0 if turn in partly else self.factor for turn in stale}
         return _reordered(found, stale, standing, passes, factors)
 
@@ -220,6 +225,10 @@ def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:
     return moment is not None and (as_of is None or moment <= as_of)
 
 
+def _is_refuted(old: Iterable[_Conclusion]) -> bool:
+    return any(one.refuted_at is not None for one in old)
+
+
 def _last(
     old: _Conclusion, known: Mapping[str, _Conclusion], question: PreparedQuery
 ) -> _Conclusion | None:
@@ -243,7 +252,7 @@ def _reordered(
     for one in found:
         if one.memory.id not in stale:
             continue
-        refuted = any(drawn.refuted_at is not None for drawn in stale[one.memory.id])
+        refuted = _is_refuted(stale[one.memory.id])
         lowered = one.times(factors[one.memory.id], "outdated")._replace(disputed=refuted)
         successor = max(
             standing.get(one.memory.id, ()),

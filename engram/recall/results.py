@@ -131,7 +131,8 @@ class RecallHit(_ResultPart):
         sources: The episodes it was concluded from, when asked for.
         negated_by: Negations, known later, that speak against this episode.
         disputed: Whether the user, or another memory that nothing settles, speaks against it;
-            of an episode, whether all that it said was replaced, and some of it refuted.
+            of an episode, whether what was concluded from it, all or what the question asks for,
+            was replaced, and some of that refuted.
         explanation: When asked for.
         run: What wrote the memory; None of one that no run wrote.
     """

@@ -20,14 +20,13 @@ from engram.domain.memories import (
     Episode,
     Fact,
     Link,
-    LinkKind,
-    MemoryForm,
     MemoryStatus,
     MemoryType,
     NegationFact,
     SemanticMemory,
     Slot,
     is_excerpt,
+    notes_of,
 )
 from engram.domain.occasions import FOLDED, without_occasions
 from engram.domain.rules import EdgeRules
@@ -453,10 +452,7 @@ def folded(found: Sequence[Ranked]) -> list[Ranked]:
         if one.memory.id in said:
             continue
         kept.append(one)
-        if isinstance(one.memory, SemanticMemory) and one.memory.form is MemoryForm.SUMMARY:
-            said.update(
-                link.target_id for link in one.memory.links if link.kind is LinkKind.BELONGS_TO
-            )
+        said.update(notes_of(one.memory))
     return kept
 
 

@@ -205,3 +205,25 @@ async def test_a_refuted_address_takes_no_other_addresss_place(
     await refute(repository, scope, there["kim@new.example"])
     await heard(memory, scope, (3, "My email is kim@old.example."))
     assert (await addresses())["kim@old.example"].status is MemoryStatus.ACTIVE
+
+
+async def test_a_turn_is_marked_where_it_is_asked_for_what_the_user_disputed_of_it(
+    memory: InProcessMemory, repository: EdgeRepository
+) -> None:
+    """It says more that holds: marked, not lowered, and unmarked for who asks for the rest."""
+    scope = Scope.of("changes", uuid4().hex)
+    turn = "My email is kim@acme.example. I live in Porto."
+    await heard(memory, scope, (1, turn))
+
+    async def answer(question: str) -> tuple[float, bool]:
+        hits = await memory.recall(scope, question, NOW, memory_types=MemoryType.EPISODIC)
+        (hit,) = [hit for hit in hits if hit.memory.content == turn]
+        return hit.score, hit.disputed
+
+    home, email = "Where does the user live?", "What is the user's email address?"
+    before = [await answer(question) for question in (home, email)]
+    assert [disputed for _, disputed in before] == [False, False]
+    await refute(repository, scope, (await stored(repository, scope))["The user lives in Porto."])
+    after = [await answer(question) for question in (home, email)]
+    assert [disputed for _, disputed in after] == [True, False]
+    assert [score for score, _ in after] == [score for score, _ in before]

@@ -627,13 +627,13 @@ async def test_what_a_prompt_has_already_makes_room_in_its_context(memories: Mem
         ContextRequest.within("tea", 400, SETTINGS, {"already": ("x",) * 257})
 
 
-@pytest.mark.parametrize(("said", "limits"), [(0, [4]), (3, [4, 8]), (10, [4, 8, 16])])
+@pytest.mark.parametrize(("said", "limits"), [(0, [20]), (3, [20, 40]), (22, [20, 40, 80])])
 async def test_a_prompt_that_has_much_asks_for_more_only_where_that_would_be_answered(
     memories: Memories, said: int, limits: list[int]
 ) -> None:
     """Two hundred texts cost nothing where none is found, and some doublings where many are."""
     chat = [episode(f"Tea number {n} is a fine tea.", 9) for n in range(said)]
-    older = [episode(f"I bought tea of kind {n} once.", 1) for n in range(12)]
+    older = [episode(f"I bought tea of kind {n} once.", 1) for n in range(40)]
     await memories.keep(*chat, *older)
     asked_for: list[int] = []
 
@@ -646,10 +646,10 @@ async def test_a_prompt_that_has_much_asks_for_more_only_where_that_would_be_ans
     handlers = RecallHandlers(counted, lambda: NOW, accesses, lambda *_: None)
     already = (*(turn.content for turn in chat), *(f"something else, {n}" for n in range(200)))
     asked = ContextRequest.within(
-        "Which tea is a fine tea?", 1000, SETTINGS, {"limit": 4, "already": already}
+        "Which tea is a fine tea?", 1000, SETTINGS, {"limit": 20, "already": already}
     )
     block = (await handlers.context(ADA, asked)).context
-    assert block.count("I bought tea of kind") == 4
+    assert block.count("I bought tea of kind") == 20
     assert asked_for == limits
 
 
