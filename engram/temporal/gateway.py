@@ -469,6 +469,26 @@ async def list_workflows(
             yield execution
 
 
+async def began_behind(client: Client, execution: WorkflowExecution, fence: datetime) -> bool:
+    """Whether a listed run belongs to what began behind the fence.
+
+    What goes on in a new run has the words of the run before it, so the first one counts. A
+    listing does not name it. Where it is gone, it was erased, and began before the fence.
+    """
+    if execution.start_time <= fence:
+        return False
+    try:
+        run = await client.get_workflow_handle(execution.id, run_id=execution.run_id).describe()
+        first = run.raw_description.workflow_execution_info.first_run_id
+        if first != run.run_id:
+            run = await client.get_workflow_handle(execution.id, run_id=first).describe()
+    except RPCError as error:
+        if is_gone(error):
+            return False
+        raise
+    return run.start_time > fence
+
+
 async def remove(client: Client, execution: WorkflowExecution) -> WorkflowRound:
     """Delete what the service keeps of a run, and end the run; where that is not allowed, end it.
 

@@ -7,11 +7,18 @@ import time
 from datetime import timedelta
 
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
+from engram.activities.removal import ErasureActivitiesImpl
 from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
@@ -34,6 +41,7 @@ from engram.temporal.keys import FolderKeyStore
 from engram.workflows.removal import ErasureWorkflow
 from engram.workflows.worker import running_workers, sandbox_runner
 from tests.support.edge_stores import borrowed_store
+from tests.support.running_session import call, running_session, turn
 from tests.support.stores import worker_settings
 
 
@@ -103,6 +111,37 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         await ada.encode("And again.", session_id="s1")
         assert (await ada.stats()).counts[MemoryType.EPISODIC] == 2
         await engine.close()
+
+
+@pytest.mark.parametrize("first_run", ["listed", "gone"])
+async def test_what_goes_on_in_new_runs_is_erased_by_when_its_first_run_began(
+    temporal_client: Client, first_run: str
+) -> None:
+    """Of a session of before, runs that began behind the fence go as well; none of one since."""
+    async with running_session(temporal_client, updates_per_run=1) as session:
+        for session_id in ("before", "since"):
+            for _ in range(2):
+                said = call(turn("I live in Lisbon."))
+                await session.gateway.encode(session.scope, session_id, said)
+        runs = await _runs_left(temporal_client, session.scope, 6)
+        if first_run == "gone":
+            await remove(temporal_client, runs[0])
+            await _runs_left(temporal_client, session.scope, 5)
+        erasing = ErasureActivitiesImpl(temporal_client, session.repository, new_id)
+        asked = ErasureInput(scope=session.scope, before=runs[0].start_time)
+        await ActivityEnvironment().run(erasing.erase_workflows, asked)
+        left = await _runs_left(temporal_client, session.scope, 3)
+    assert [one.run_id for one in left] == [one.run_id for one in runs[3:]]
+
+
+async def _runs_left(client: Client, scope: Scope, count: int) -> list[WorkflowExecution]:
+    """The user's runs, the first to begin first, once as many are listed."""
+    async with asyncio.timeout(30):
+        while True:
+            runs = [one async for one in list_workflows(client, scope)]
+            if len(runs) == count:
+                return sorted(runs, key=lambda one: one.start_time)
+            await asyncio.sleep(0.05)
 
 
 async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
