@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from temporalio.client import (
@@ -12,6 +15,7 @@ from temporalio.client import (
     WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowFailureError,
+    WorkflowHandle,
 )
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -35,8 +39,9 @@ from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.choice import make_embedder
 from engram.errors import PayloadRefused
+from engram.storage.edge import EdgeRepository
 from engram.system import new_id, system_clock
-from engram.temporal.gateway import list_workflows, remove
+from engram.temporal.gateway import erased_runs, list_workflows, remove
 from engram.temporal.keys import FolderKeyStore
 from engram.workflows.removal import ErasureWorkflow
 from engram.workflows.worker import running_workers, sandbox_runner
@@ -49,27 +54,32 @@ async def _left(client: Client, scope: Scope) -> set[str]:
     return {execution.id async for execution in list_workflows(client, scope)}
 
 
-@pytest.mark.long
-async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
-    temporal_client: Client, encryption_keys: FolderKeyStore
-) -> None:
-    """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
+@asynccontextmanager
+async def _worked_for(
+    client: Client, keys: FolderKeyStore
+) -> AsyncIterator[tuple[MemoryStore, EdgeRepository]]:
+    """A user's memory, with workers, and where it is kept."""
     settings = worker_settings(namespace=f"n{new_id()[:8]}")
     embedder, model = make_embedder(settings.embedder), thinker(settings.model)
     async with (
         borrowed_store() as repository,
         running_workers(
-            *(temporal_client, repository, embedder, model, settings),
-            new_write_id=new_id,
-            keys=encryption_keys,
+            *(client, repository, embedder, model, settings), new_write_id=new_id, keys=keys
         ),
     ):
-        engine = direct_engine(
-            temporal_client, repository, embedder, settings, system_clock, ui_url=None
-        )
+        engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
         scope = Scope.of(settings.namespace, "ada")
-        ada = MemoryStore(engine, scope, settings, system_clock, new_id)
-        bob = ada.for_user("bob")
+        yield MemoryStore(engine, scope, settings, system_clock, new_id), repository
+        await engine.close()
+
+
+@pytest.mark.long
+async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
+    async with _worked_for(temporal_client, encryption_keys) as (ada, repository):
+        scope, bob = ada.scope, ada.for_user("bob")
         for memory in (ada, bob):
             await memory.encode("I live in Lisbon. I don't use Mongo.", session_id="s1")
             await memory.encode("Write to me@example.org.", session_id="s2")
@@ -110,7 +120,98 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert (await bob.recall("Where do I live?")) != []
         await ada.encode("And again.", session_id="s1")
         assert (await ada.stats()).counts[MemoryType.EPISODIC] == 2
-        await engine.close()
+
+
+class _Erasures:
+    """Notes on a client how often erasures are asked for, and what is waited for then."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        self.asked_four_times = asyncio.Event()
+        self.awaited: list[WorkflowHandle[Any, Any]] = []
+        self._start = client.start_workflow
+        monkeypatch.setattr(client, "start_workflow", self._noted)
+
+    async def _noted(self, workflow: str, request: object, **options: Any) -> Any:
+        erasure = isinstance(request, ErasureInput)
+        try:
+            handle = await self._start(workflow, request, **options)
+            self.awaited += [handle] if erasure else []
+            return handle
+        finally:
+            self.asked += erasure
+            if self.asked == 4:
+                self.asked_four_times.set()
+
+
+async def test_what_is_said_while_an_erasure_runs_goes_with_the_next(
+    temporal_client: Client, encryption_keys: FolderKeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks while one runs that has passed by it waits for one more, the same for all."""
+    erasures = _Erasures(temporal_client, monkeypatch)
+
+    async def held_up(*of_user: Any) -> AsyncIterator[WorkflowExecution]:
+        await erasures.asked_four_times.wait()
+        async for one in list_workflows(*of_user):
+            yield one
+
+    monkeypatch.setattr("engram.activities.removal.list_workflows", held_up)
+    async with _worked_for(temporal_client, encryption_keys) as (ada, repository):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        first = asyncio.create_task(ada.erase())
+        # Raised when it begins, when the last memory is gone, and when that is over.
+        await _until_epoch(3, repository, ada.scope)
+        await ada.encode("I moved to Porto.", session_id="s2")
+        receipts = await asyncio.gather(first, *(ada.erase() for _ in range(3)))
+        assert await ada.count() == 0
+    assert [(one.complete, one.memories["episodic"]) for one in receipts] == [(True, 1)] * 4
+    assert len({one.result_run_id for one in erasures.awaited}) == 2
+
+
+async def _until_epoch(number: int, repository: EdgeRepository, scope: Scope) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if await repository.epoch(scope) == number:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_an_erasure_whose_answer_is_lost_is_waited_for_again(
+    temporal_client: Client, encryption_keys: FolderKeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for one of before, so that no other follows."""
+    erasures, lost = _Erasures(temporal_client, monkeypatch), list[str]()
+    answer = WorkflowHandle.result
+
+    async def losing_one(handle: WorkflowHandle[Any, Any]) -> Any:
+        if handle in erasures.awaited and not lost:
+            lost.append(handle.id)
+            raise RPCError("gone away", RPCStatusCode.UNAVAILABLE, b"")
+        return await answer(handle)
+
+    monkeypatch.setattr(WorkflowHandle, "result", losing_one)
+    async with _worked_for(temporal_client, encryption_keys) as (ada, _):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        receipt = await ada.erase()
+    assert receipt.memories["episodic"] == 1
+    assert (len(lost), erasures.asked) == (1, 1)
+
+
+@pytest.mark.long
+async def test_what_goes_on_behind_an_erasure_is_waited_for_when_another_takes_over(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """Who waits gets the receipt of the last one, and what any of them deleted is known."""
+    async with _worked_for(temporal_client, encryption_keys) as (ada, _):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        sessions = {one.run_id async for one in list_workflows(temporal_client, ada.scope)}
+        await ada.erase()
+        behind = asyncio.create_task(ada.erased())
+        last = await ada.erase()
+        done = await behind
+        assert done is not None
+        assert (done.scrubbed, done.erased_at) == (True, last.erased_at)
+        assert sessions <= await erased_runs(temporal_client, last.workflow_id)
 
 
 @pytest.mark.parametrize("first_run", ["listed", "gone"])
