@@ -37,8 +37,9 @@ from engram.contracts.removal import (
 )
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.choice import make_embedder
-from engram.errors import PayloadRefused
+from engram.errors import PayloadRefused, TooManyRequests
 from engram.storage.edge import EdgeRepository
 from engram.system import new_id, system_clock
 from engram.temporal.gateway import erased_runs, list_workflows, remove
@@ -56,10 +57,10 @@ async def _left(client: Client, scope: Scope) -> set[str]:
 
 @asynccontextmanager
 async def _worked_for(
-    client: Client, keys: FolderKeyStore
+    client: Client, keys: FolderKeyStore, **limits: int
 ) -> AsyncIterator[tuple[MemoryStore, EdgeRepository]]:
     """A user's memory, with workers, and where it is kept."""
-    settings = worker_settings(namespace=f"n{new_id()[:8]}")
+    settings = worker_settings(namespace=f"n{new_id()[:8]}", **limits)
     embedder, model = make_embedder(settings.embedder), thinker(settings.model)
     async with (
         borrowed_store() as repository,
@@ -212,6 +213,30 @@ async def test_what_goes_on_behind_an_erasure_is_waited_for_when_another_takes_o
         assert done is not None
         assert (done.scrubbed, done.erased_at) == (True, last.erased_at)
         assert sessions <= await erased_runs(temporal_client, last.workflow_id)
+
+
+async def test_what_an_erasure_ended_takes_no_room_any_more(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """After it, as many sessions and imports may be begun as before the first of them."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyError
+
+    async def begin(memory: MemoryStore, name: str) -> None:
+        await memory.encode("I live in Lisbon.", session_id=name)
+        with pytest.raises(KeyError):
+            await memory.import_turns([(name, Turn(content=name))], on_progress=interrupt)
+
+    limits = {"max_running_sessions": 1, "max_running_imports": 1}
+    async with _worked_for(temporal_client, encryption_keys, **limits) as (ada, _):
+        await begin(ada, "before")
+        with pytest.raises(TooManyRequests, match="1 sessions of this user were begun here"):
+            await ada.encode("I live in Lisbon.", session_id="another")
+        with pytest.raises(TooManyRequests, match="1 imports of this user were begun here"):
+            await ada.import_turns([("another", Turn(content="another"))])
+        await ada.erase()
+        await begin(ada, "since")
 
 
 @pytest.mark.parametrize("first_run", ["listed", "gone"])
