@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
 from functools import reduce
 from typing import Any
 
@@ -34,7 +35,7 @@ from engram.domain.scope import Scope
 from engram.errors import UserErased
 from engram.ports import KeyStore, MemoryRepository
 from engram.storage.trail import AuditTrail
-from engram.temporal.gateway import list_workflows, remove
+from engram.temporal.gateway import began_behind, list_workflows, remove
 
 # --- activities of the erasing workflow and of the one behind it
 
@@ -92,20 +93,28 @@ class ErasureActivitiesImpl(ErasureActivities):
         async with heartbeating(lambda: done.model_dump(mode="json")):
             part: list[WorkflowExecution] = []
             async for execution in list_workflows(self._client, asked.scope, _store()):
-                if _is_left_alone(execution, asked):
+                if _is_passed_over(execution, asked):
                     continue
                 part.append(execution)
                 if len(part) == _REMOVED_AT_ONCE:
-                    done, part = await self._without(part, done), []
+                    done, part = await self._without(part, done, asked.before), []
                     if len(done.deleted) >= asked.most_runs:
                         break
-            return await self._without(part, done)
+            return await self._without(part, done, asked.before)
 
     async def _without(
-        self, part: Sequence[WorkflowExecution], done: WorkflowRound
+        self, part: Sequence[WorkflowExecution], done: WorkflowRound, before: datetime | None
     ) -> WorkflowRound:
-        removed = await asyncio.gather(*(remove(self._client, one) for one in part))
+        removed = await asyncio.gather(*(self._removed(one, before) for one in part))
         return reduce(WorkflowRound.plus, removed, done)
+
+    async def _removed(
+        self, execution: WorkflowExecution, before: datetime | None
+    ) -> WorkflowRound:
+        """Remove a run, unless it belongs to what the user has since the fence."""
+        if before is not None and await began_behind(self._client, execution, before):
+            return WorkflowRound()
+        return await remove(self._client, execution)
 
     @activity.defn(name=names.ERASE_MEMORIES_ACTIVITY)
     async def erase_memories(self, asked: ErasureInput) -> StoreRound:
@@ -170,18 +179,12 @@ def _done_before(details: Sequence[Any]) -> WorkflowRound:
         return WorkflowRound()
 
 
-def _is_left_alone(execution: WorkflowExecution, asked: ErasureInput) -> bool:
-    """Whether a run erases, or belongs to what the user has since the fence."""
+def _is_passed_over(execution: WorkflowExecution, asked: ErasureInput) -> bool:
+    """Whether a run erases, or has ended where only those that run are meant."""
     erasure = names.in_store(_store(), names.erasure_workflow_id(asked.scope))
     if execution.id in {erasure, names.history_erasure_workflow_id(erasure)}:
         return True
-    if asked.only_running and execution.status is not WorkflowExecutionStatus.RUNNING:
-        return True
-    if asked.before is None or execution.start_time <= asked.before:
-        return False
-    # What goes on in a new run has the words of the run before it.
-    first = execution.raw_info.first_run_id
-    return first in {"", execution.run_id}
+    return asked.only_running and execution.status is not WorkflowExecutionStatus.RUNNING
 
 
 # --- activities of the forgetting workflow

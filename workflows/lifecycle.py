@@ -121,6 +121,8 @@ def _ended(report: DecayReport) -> DecayReport:
 # --- one promotion pass over one user's memories; also called when one of the user's sessions
 # ends
 
+_ENDED_AGAIN: Final = "ended-again-while-promoted"
+
 
 @workflow.defn(name=names.PROMOTION_WORKFLOW)
 class PromotionWorkflow:
@@ -132,12 +134,18 @@ class PromotionWorkflow:
         kept = {"dry_run": state.dry_run, "population": state.population}
         report = state.report.model_copy(update=kept)
         self._state = state.model_copy(update={"began_at": began, "report": report})
+        # Whether the first of the sessions is being promoted.
+        self._promotes_session = False
 
     @workflow.signal(name=names.SESSION_ENDED_SIGNAL)
     def session_ended(self, session_id: str) -> None:
         """One of the user's sessions ended."""
-        if session_id not in self._state.sessions:
-            self._update(sessions=(*self._state.sessions, session_id))
+        known = self._state.sessions
+        if session_id in (known[1:] if self._promotes_session else known):
+            return
+        # Its promotion may have passed by what it was given since. Runs of before let this end go.
+        if session_id not in known or workflow.patched(_ENDED_AGAIN):
+            self._update(sessions=(*known, session_id))
 
     @workflow.run
     async def run(self, state: PromotionState) -> PromotionReport:
@@ -172,15 +180,16 @@ class PromotionWorkflow:
 
     async def _session(self, session_id: str) -> None:
         state = self._state
+        self._promotes_session = True
         report = await execute(
             LifecycleActivities.promote_session,
             walk_input(state, state.policy.decay_batch, session_id=session_id),
             f"promote what session {session_id} leaves lively",
             state.policy.store_timeout,
         )
+        self._promotes_session = False
         self._add(report)
-        left = tuple(one for one in self._state.sessions if one != session_id)
-        self._update(sessions=left)
+        self._update(sessions=self._state.sessions[1:])
 
     async def _stretch(self) -> WalkPosition | None:
         state = self._state

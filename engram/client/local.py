@@ -163,6 +163,7 @@ def direct_engine(
     )
     briefing = Briefing(repository, rules, recaller.negations, settings.briefing_candidates)
     imports = ImportGateway(client, settings)
+    transfers = TransferHandlers(imports, repository, embedder, clock, settings.max_running_imports)
     turns = TurnHandlers(gateway, repository, settings, clock, embedder.identity, links, ready)
     recalls = RecallHandlers(recaller, clock, _access_log(repository, settings), links)
     handlers = Handlers(
@@ -173,7 +174,7 @@ def direct_engine(
         CommitmentHandlers(repository, clock, new_id),
         DigestHandlers(repository, recaller.negations, clock, settings.digests),
         UsageHandlers(SpendingReader(client, settings.collection_prefix)),
-        ForgettingHandlers(gateway, scrubber),
+        ForgettingHandlers(gateway, scrubber, (turns.running, transfers.running)),
         LifecycleHandlers(
             repository, embedder, passes, briefing, rules, clock, new_id, reviews, settings.digests
         ),
@@ -190,7 +191,7 @@ def direct_engine(
             settings.max_turn_bytes,
             PersonalDataGuard.of(settings),
         ),
-        TransferHandlers(imports, repository, embedder, clock, settings.max_running_imports),
+        transfers,
     )
     auditor = None if trail is None else Auditor(handlers, trail, new_id)
     return DirectEngine(gateway, repository, handlers, turns, recalls, links, auditor)

@@ -302,14 +302,15 @@ class ForgettingMethods(StoreMethods):
         was begun before: it is refused with :class:`engram.errors.UserErased`. What the
         user says afterwards is kept. Behind the receipt, histories are deleted and, in the
         embedded mode, all files rewritten, so that none holds a word of the user;
-        :meth:`erased` waits for that.
+        :meth:`erased` waits for that. Where an erasure of the user runs already, another
+        follows it, which takes along what was said meanwhile.
 
         Returns:
             What was deleted by type, and what still remains.
 
         Raises:
             TemporalUnavailable: the workflow could not be started or asked; a
-                started one goes on, and calling again waits for the same.
+                started one goes on, and calling again waits for it as well.
         """
         return await self._call(operations.removal.ERASE, operations.removal.EraseUser())
 

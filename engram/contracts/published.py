@@ -219,7 +219,8 @@ PUBLISHED: Final = (
         "by a start; send `asked_at`, the present: an erasure that is sent again an hour later is "
         "refused",
         "Erases everything of a user.",
-        "Joined with `UseExisting`; again, it finds nothing.",
+        "Refused while one runs: what was said since that began may stay, so wait for its end, "
+        "then start with `UseExisting`. Again, it finds nothing.",
         errors=(StorageUnavailable,),
     ),
     PublishedWorkflow(

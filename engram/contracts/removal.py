@@ -22,7 +22,7 @@ class ErasureInput(ScopedMessage):
     Attributes:
         store_timeout: For one round over the store or the workflows.
         asked_at: When it was asked for; None of those that were asked for by earlier versions.
-        before: Runs that began later are left alone; None: none is.
+        before: What began later, by the first of its runs, is left alone; None: nothing is.
         most_runs: As many histories are deleted in one round.
         only_running: Whether runs that have ended are left to a later round.
         epoch: The user's behind the fence; None of runs that began in an earlier version.
@@ -124,7 +124,7 @@ class HistoryErasureInput(ScopedMessage):
 
     Attributes:
         receipt: Of the erasure, with what was counted so far.
-        fenced_at: Runs that began later belong to what the user has since.
+        fenced_at: What began later, by the first of its runs, belongs to what the user has since.
         store_timeout: For one round over the workflows.
         recent: Runs whose deletion was asked for last; the service lists them for a while.
         quiet: Rounds in a row that found nothing to do.

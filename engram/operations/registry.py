@@ -306,7 +306,7 @@ class RunningQuota:
             used.popitem(last=False)
         if name not in used and len(used) >= self._most:
             raise TooManyRequests(
-                f"{len(used)} {self._what} of this user run.",
+                f"{len(used)} {self._what} of this user were begun here and may still run.",
                 allowed=f"up to {self._most} at the same time",
                 hint=self._hint,
                 details={"limit": self._most},
@@ -322,3 +322,7 @@ class RunningQuota:
         used.pop(name, None)
         if not used:
             self._used.pop(scope.tenant, None)
+
+    def forget(self, scope: Scope) -> None:
+        """Note that the user was erased, which ended all of it."""
+        self._used.pop(scope.tenant, None)

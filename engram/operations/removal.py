@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -10,7 +11,7 @@ from engram.domain.access import Access
 from engram.domain.kept import let_go
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
-from engram.operations.registry import AboutMemory, Operation, Question, handles
+from engram.operations.registry import AboutMemory, Operation, Question, RunningQuota, handles
 from engram.ports import Scrubber
 from engram.storage.payload import is_memory_id
 from engram.storage.updates import no_memory
@@ -75,11 +76,18 @@ class ForgettingHandlers:
     Args:
         gateway: Reaches the workflows.
         scrubber: Rewrites the files, in the process that owns them; None elsewhere.
+        running: What counts what this process began for a user, which an erasure ends.
     """
 
-    def __init__(self, gateway: WorkflowGateway, scrubber: Scrubber | None = None) -> None:
+    def __init__(
+        self,
+        gateway: WorkflowGateway,
+        scrubber: Scrubber | None,
+        running: Sequence[RunningQuota],
+    ) -> None:
         self._gateway = gateway
         self._scrubber = scrubber
+        self._running = running
 
     @handles(ERASE)
     async def erase(self, scope: Scope, asked: EraseUser) -> ErasureReceipt:
@@ -94,6 +102,8 @@ class ForgettingHandlers:
             )
         # Also here: whoever deletes may be another process.
         let_go()
+        for quota in self._running:
+            quota.forget(scope)
         return receipt
 
     @handles(ERASED)

@@ -129,6 +129,9 @@ class TransferHandlers:
         embedder: Its identity is named in exports.
         clock: The present.
         most_running: Imports of one user that may be begun and not finished.
+
+    Attributes:
+        running: Counts imports.
     """
 
     def __init__(
@@ -143,7 +146,7 @@ class TransferHandlers:
         self._repository = repository
         self._embedder = embedder
         self._clock = clock
-        self._running = RunningQuota(
+        self.running = RunningQuota(
             "imports",
             most_running,
             gateway.idle,
@@ -183,7 +186,7 @@ class TransferHandlers:
         return await self._finish(scope, asked, ImportKind.MEMORIES)
 
     async def _begin(self, scope: Scope, asked: Begin, kind: ImportKind) -> ImportProgress:
-        self._running.admit(scope, _named(asked, kind))
+        self.running.admit(scope, _named(asked, kind))
         return await self._gateway.begin(
             scope,
             _named(asked, kind),
@@ -199,7 +202,7 @@ class TransferHandlers:
     async def _finish(self, scope: Scope, asked: Finish, kind: ImportKind) -> ImportProgress:
         done = FinishImport(total=asked.total, consolidate=asked.consolidate)
         progress = await self._gateway.finish(scope, _named(asked, kind), done)
-        self._running.ended(scope, _named(asked, kind))
+        self.running.ended(scope, _named(asked, kind))
         return progress
 
     @handles(EXPORT_HEADER)

@@ -211,6 +211,9 @@ class TurnHandlers:
         embedder: Identity of the store's embedder; workers of another store refuse the turns.
         run_url: Where the Temporal UI shows a run.
         ready: Loads what storing needs in this process: the store is given seconds for it.
+
+    Attributes:
+        running: Counts sessions.
     """
 
     def __init__(
@@ -231,7 +234,7 @@ class TurnHandlers:
         self._embedder = embedder
         self._limits = BatchLimits(settings.max_batch_bytes, settings.max_turns_per_update)
         self._writers: dict[tuple[Scope, str], SessionWriter] = {}
-        self._running = RunningQuota(
+        self.running = RunningQuota(
             "sessions",
             settings.max_running_sessions,
             timedelta(minutes=settings.session_idle_minutes),
@@ -245,9 +248,9 @@ class TurnHandlers:
         Raises:
             ConflictingMessage: a message id was used before with other content.
             TemporalUnavailable: no acknowledgement came in time.
-            TooManyRequests: too many sessions of this user run.
+            TooManyRequests: too many sessions of this user may be running.
         """
-        self._running.admit(scope, asked.session_id)
+        self.running.admit(scope, asked.session_id)
         if self._ready is not None:
             await self._ready()
         call = EncodeCall(
@@ -272,7 +275,7 @@ class TurnHandlers:
     @handles(END_SESSION)
     async def end_session(self, scope: Scope, asked: AboutSession) -> SessionSummary | None:
         """End a session; None if it was not running."""
-        self._running.ended(scope, asked.session_id)
+        self.running.ended(scope, asked.session_id)
         return await self._gateway.end_session(scope, asked.session_id)
 
     @handles(WORKING_MEMORY)

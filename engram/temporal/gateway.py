@@ -7,7 +7,7 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import structlog
@@ -22,6 +22,7 @@ from temporalio.client import (
     Client,
     WorkflowExecution,
     WorkflowExecutionStatus,
+    WorkflowHandle,
     WorkflowQueryRejectedError,
 )
 from temporalio.common import (
@@ -30,7 +31,7 @@ from temporalio.common import (
     WorkflowIDConflictPolicy,
 )
 from temporalio.converter import WorkflowSerializationContext
-from temporalio.exceptions import ApplicationError, TemporalError
+from temporalio.exceptions import ApplicationError, TemporalError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from engram.contracts import names
@@ -85,6 +86,7 @@ from engram.temporal.retry import (
     retry_until_answered,
     start_or_meet,
     typed,
+    until_ended,
     update_with_start,
     what_holds_up,
 )
@@ -246,22 +248,53 @@ class WorkflowGateway:
         Raises:
             TemporalUnavailable: Temporal cannot be reached, or no worker takes it up.
         """
-        return await self._run_or_join(
-            names.FORGETTING_WORKFLOW,
-            ForgetInput(scope=scope, memory_id=memory_id, digests=self._settings.digests),
-            ForgetReceipt,
-            workflow_id=self._of_store(names.forgetting_workflow_id(scope, memory_id)),
-            described_by=attributes("forgetting", user=scope.tenant),
-            summary=f"forget {memory_id}",
-        )
+        workflow_id = self._of_store(names.forgetting_workflow_id(scope, memory_id))
+
+        async def attempt() -> ForgetReceipt:
+            running = await self._start(
+                names.FORGETTING_WORKFLOW,
+                ForgetInput(scope=scope, memory_id=memory_id, digests=self._settings.digests),
+                ForgetReceipt,
+                workflow_id=workflow_id,
+                described_by=attributes("forgetting", user=scope.tenant),
+                summary=f"forget {memory_id}",
+                if_running=WorkflowIDConflictPolicy.USE_EXISTING,
+            )
+            return await running.result()
+
+        return await self._done(attempt, workflow_id)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Erase everything of a user, or wait for the erasure that runs.
+        """Erase everything of a user that was there before this call.
+
+        An erasure that runs already may be past its deletion: it is waited for, and another
+        follows, the same for all who wait.
 
         Raises:
             TemporalUnavailable: Temporal cannot be reached, or no worker takes it up.
         """
-        return await self._run_or_join(
+        begun: WorkflowHandle[Any, ErasureReceipt] | None = None
+
+        async def attempt() -> ErasureReceipt:
+            # Asked again for want of an answer, it is this very erasure that is waited for.
+            nonlocal begun
+            begun = begun or await self._begin_erasure(scope)
+            return await begun.result()
+
+        return await self._done(attempt, self.erasure_id(scope))
+
+    async def _begin_erasure(self, scope: Scope) -> WorkflowHandle[Any, ErasureReceipt]:
+        try:
+            return await self._start_erasure(scope, WorkflowIDConflictPolicy.FAIL)
+        except WorkflowAlreadyStartedError as earlier:
+            await until_ended(self._client, self.erasure_id(scope), earlier.run_id)
+        # Somebody else who waited may have been quicker: that one began after this call, too.
+        return await self._start_erasure(scope, WorkflowIDConflictPolicy.USE_EXISTING)
+
+    async def _start_erasure(
+        self, scope: Scope, if_running: WorkflowIDConflictPolicy
+    ) -> WorkflowHandle[Any, ErasureReceipt]:
+        return await self._start(
             names.ERASURE_WORKFLOW,
             ErasureInput(
                 scope=scope, store_timeout=self._settings.store_timeout, asked_at=system_clock()
@@ -270,25 +303,35 @@ class WorkflowGateway:
             workflow_id=self.erasure_id(scope),
             described_by=attributes("erasure", user=scope.tenant),
             summary=f"erase {scope.tenant}",
+            if_running=if_running,
         )
 
     async def erased(self, scope: Scope) -> ErasureReceipt | None:
         """Wait until histories are deleted behind the last erasure; None if there was none."""
         workflow_id = names.history_erasure_workflow_id(self.erasure_id(scope))
-        handle = self._client.get_workflow_handle(workflow_id, result_type=ErasureReceipt)
 
         async def attempt() -> ErasureReceipt | None:
             try:
-                receipt: ErasureReceipt = await handle.result()
+                last = await self._last_to_end(workflow_id)
             except RPCError as error:
                 if is_gone(error):
                     return None
                 raise
-            return receipt
+            return await last.result()
 
         return await self._done(attempt, workflow_id)
 
-    async def _run_or_join(
+    async def _last_to_end(self, workflow_id: str) -> WorkflowHandle[Any, ErasureReceipt]:
+        """The run that no other has taken over from, once it has ended."""
+        while True:
+            await until_ended(self._client, workflow_id)
+            last = await self._client.get_workflow_handle(workflow_id).describe()
+            if last.status is not WorkflowExecutionStatus.RUNNING:
+                return self._client.get_workflow_handle(
+                    workflow_id, run_id=last.run_id, result_type=ErasureReceipt
+                )
+
+    async def _start(
         self,
         workflow: str,
         request: BaseModel,
@@ -297,22 +340,19 @@ class WorkflowGateway:
         workflow_id: str,
         described_by: TypedSearchAttributes,
         summary: str,
-    ) -> Reply:
-        async def attempt() -> Reply:
-            receipt: Reply = await self._client.execute_workflow(
-                workflow,
-                request,
-                id=workflow_id,
-                task_queue=self._settings.store_queue,
-                result_type=result,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=described_by,
-                priority=precedence(described_by),
-                static_summary=summary,
-            )
-            return receipt
-
-        return await self._done(attempt, workflow_id)
+        if_running: WorkflowIDConflictPolicy,
+    ) -> WorkflowHandle[Any, Reply]:
+        return await self._client.start_workflow(
+            workflow,
+            request,
+            id=workflow_id,
+            task_queue=self._settings.store_queue,
+            result_type=result,
+            id_conflict_policy=if_running,
+            search_attributes=described_by,
+            priority=precedence(described_by),
+            static_summary=summary,
+        )
 
     async def _done(self, attempt: Callable[[], Awaitable[Held]], workflow_id: str) -> Held:
         """What a workflow comes to, however long its work takes."""
@@ -469,6 +509,26 @@ async def list_workflows(
             yield execution
 
 
+async def began_behind(client: Client, execution: WorkflowExecution, fence: datetime) -> bool:
+    """Whether a listed run belongs to what began behind the fence.
+
+    What goes on in a new run has the words of the run before it, so the first one counts. A
+    listing does not name it. Where it is gone, it was erased, and began before the fence.
+    """
+    if execution.start_time <= fence:
+        return False
+    try:
+        run = await client.get_workflow_handle(execution.id, run_id=execution.run_id).describe()
+        first = run.raw_description.workflow_execution_info.first_run_id
+        if first != run.run_id:
+            run = await client.get_workflow_handle(execution.id, run_id=first).describe()
+    except RPCError as error:
+        if is_gone(error):
+            return False
+        raise
+    return run.start_time > fence
+
+
 async def remove(client: Client, execution: WorkflowExecution) -> WorkflowRound:
     """Delete what the service keeps of a run, and end the run; where that is not allowed, end it.
 
@@ -506,43 +566,34 @@ async def _stop(client: Client, execution: WorkflowExecution) -> bool:
 
 
 async def erased_runs(client: Client, workflow_id: str) -> set[str]:
-    """Runs whose deletion the last erasure under this id asked for; empty if there was none."""
+    """Runs whose deletion erasures under this id asked for; empty if there was none.
+
+    Of all that are listed: the last one is not told again what the one before it deleted, from
+    which it may have taken over.
+    """
     behind = names.history_erasure_workflow_id(workflow_id)
-    return await _deleted_by(client, workflow_id) | await _deleted_by(client, behind)
-
-
-async def _deleted_by(client: Client, workflow_id: str) -> set[str]:
     found: set[str] = set()
-    run_id: str | None = None
-    while True:
-        deleted, before = await _deleted_in(client, workflow_id, run_id)
-        found |= deleted
-        if not before:
-            return found
-        run_id = before
+    async for run in client.list_workflows(f'WorkflowId IN ("{workflow_id}", "{behind}")'):
+        found |= await _deleted_in(client, run)
+    return found
 
 
-async def _deleted_in(client: Client, workflow_id: str, run_id: str | None) -> tuple[set[str], str]:
-    """What one run deleted, and the run that it continues, if it does."""
+async def _deleted_in(client: Client, run: WorkflowExecution) -> set[str]:
     found: set[str] = set()
     rounds: set[int] = set()
-    before = ""
     try:
-        handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+        handle = client.get_workflow_handle(run.id, run_id=run.run_id)
         async for event in handle.fetch_history_events():
-            before = before or (
-                event.workflow_execution_started_event_attributes.continued_execution_run_id
-            )
             scheduled = event.activity_task_scheduled_event_attributes
             if scheduled.activity_type.name == names.ERASE_WORKFLOWS_ACTIVITY:
                 rounds.add(event.event_id)
             completed = event.activity_task_completed_event_attributes
             if completed.scheduled_event_id in rounds:
-                found.update((await _round(client, workflow_id, completed.result)).deleted)
+                found.update((await _round(client, run.id, completed.result)).deleted)
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-    return found, before
+    return found
 
 
 async def _round(client: Client, workflow_id: str, result: Payloads) -> WorkflowRound:

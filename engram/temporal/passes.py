@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import Client
@@ -37,7 +37,12 @@ from engram.contracts.session import ConsolidationRequest
 from engram.domain.scope import Scope
 from engram.errors import error_from_dict
 from engram.settings import Settings
-from engram.temporal.retry import retry_until_answered, start_or_meet, what_holds_up
+from engram.temporal.retry import (
+    retry_until_answered,
+    start_or_meet,
+    until_ended,
+    what_holds_up,
+)
 
 Report = TypeVar("Report", bound=BaseModel)
 OfOneUser = TypeVar("OfOneUser", bound=PassReport)
@@ -217,7 +222,7 @@ class PassRunner:
                     )
                 except WorkflowAlreadyStartedError:
                     # It began before this call: what became due since may not be in it.
-                    await self._ended(workflow_id)
+                    await until_ended(self._client, workflow_id)
                     continue
                 answer: Report = await handle.result()
                 return answer
@@ -229,13 +234,6 @@ class PassRunner:
             to_the_end=True,
             held_up_by=partial(what_holds_up, self._client, workflow_id),
         )
-
-    async def _ended(self, workflow_id: str) -> None:
-        handle: Any = self._client.get_workflow_handle(workflow_id)
-        try:
-            await handle.result()
-        except TemporalError:
-            return  # However it ended, there is room for the next one.
 
 
 def maintenance_state(

@@ -457,6 +457,21 @@ async def start_or_meet(
     await _typed(attempt)
 
 
+async def until_ended(client: Client, workflow_id: str, run_id: str | None = None) -> None:
+    """Wait until a run, and what it goes on in, has ended in whatever way.
+
+    Raises:
+        RPCError: Temporal does not say so; asking again is safe.
+    """
+    try:
+        await client.get_workflow_handle(workflow_id, run_id=run_id).result()
+    except RPCError as error:
+        if not is_gone(error):
+            raise
+    except TemporalError:
+        return
+
+
 _MOST_REMEMBERED = 10_000
 
 

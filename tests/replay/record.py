@@ -292,6 +292,25 @@ async def session_end(stage: Stage) -> None:
     await stage.consolidate()
 
 
+async def ended_again(stage: Stage) -> None:
+    """A session that is taken up and ends again while what it left before is promoted."""
+    session = stage.client.get_workflow_handle(names.session_workflow_id(SCOPE, "s1"))
+    took_up: list[str] = []
+
+    async def take_up() -> None:
+        if not took_up:
+            took_up.append(session.id)
+            await stage.say("I like coffee.")
+            await stage.gateway.end_session(SCOPE, "s1")
+            await session.result()
+
+    stage.faults.during[names.PROMOTE_SESSION_ACTIVITY] = take_up
+    await stage.say("I like tea.")
+    await stage.gateway.end_session(SCOPE, "s1")
+    await stage.client.get_workflow_handle(session.id).result()
+    await stage.client.get_workflow_handle(names.promotion_workflow_id(SCOPE)).result()
+
+
 async def tests_apart(stage: Stage) -> None:
     """Test turns between others, consolidated apart; passes over either population."""
     tried = EncodeCall(turns=(stage.turn("I live in Rome. I am allergic to nuts!"),), is_test=True)
@@ -668,6 +687,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "digests": (digests, {}),
     "judgement": (judgement, {}),
     "session_end": (session_end, {"lifecycle": {"decay_policy": "energy"}}),
+    "ended_again": (ended_again, {"lifecycle": {"decay_policy": "energy"}}),
     "tests_apart": (tests_apart, {"buffer_turns": 2}),
     "importing": (importing, {"updates_per_run": 4}),
     "forgetting": (forgetting, {}),

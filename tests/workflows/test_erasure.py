@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
+from engram.activities.removal import ErasureActivitiesImpl
 from engram.agents.asking import thinker
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
@@ -26,14 +37,17 @@ from engram.contracts.removal import (
 )
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.embedding.choice import make_embedder
-from engram.errors import PayloadRefused
+from engram.errors import PayloadRefused, TooManyRequests
+from engram.storage.edge import EdgeRepository
 from engram.system import new_id, system_clock
-from engram.temporal.gateway import list_workflows, remove
+from engram.temporal.gateway import erased_runs, list_workflows, remove
 from engram.temporal.keys import FolderKeyStore
 from engram.workflows.removal import ErasureWorkflow
 from engram.workflows.worker import running_workers, sandbox_runner
 from tests.support.edge_stores import borrowed_store
+from tests.support.running_session import call, running_session, turn
 from tests.support.stores import worker_settings
 
 
@@ -41,27 +55,32 @@ async def _left(client: Client, scope: Scope) -> set[str]:
     return {execution.id async for execution in list_workflows(client, scope)}
 
 
+@asynccontextmanager
+async def _worked_for(
+    client: Client, keys: FolderKeyStore, **limits: int
+) -> AsyncIterator[tuple[MemoryStore, EdgeRepository]]:
+    """A user's memory, with workers, and where it is kept."""
+    settings = worker_settings(namespace=f"n{new_id()[:8]}", **limits)
+    embedder, model = make_embedder(settings.embedder), thinker(settings.model)
+    async with (
+        borrowed_store() as repository,
+        running_workers(
+            *(client, repository, embedder, model, settings), new_write_id=new_id, keys=keys
+        ),
+    ):
+        engine = direct_engine(client, repository, embedder, settings, system_clock, ui_url=None)
+        scope = Scope.of(settings.namespace, "ada")
+        yield MemoryStore(engine, scope, settings, system_clock, new_id), repository
+        await engine.close()
+
+
 @pytest.mark.long
 async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
     temporal_client: Client, encryption_keys: FolderKeyStore
 ) -> None:
     """Collections count zero, sessions are stopped, histories are gone; a second user keeps all."""
-    settings = worker_settings(namespace=f"n{new_id()[:8]}")
-    embedder, model = make_embedder(settings.embedder), thinker(settings.model)
-    async with (
-        borrowed_store() as repository,
-        running_workers(
-            *(temporal_client, repository, embedder, model, settings),
-            new_write_id=new_id,
-            keys=encryption_keys,
-        ),
-    ):
-        engine = direct_engine(
-            temporal_client, repository, embedder, settings, system_clock, ui_url=None
-        )
-        scope = Scope.of(settings.namespace, "ada")
-        ada = MemoryStore(engine, scope, settings, system_clock, new_id)
-        bob = ada.for_user("bob")
+    async with _worked_for(temporal_client, encryption_keys) as (ada, repository):
+        scope, bob = ada.scope, ada.for_user("bob")
         for memory in (ada, bob):
             await memory.encode("I live in Lisbon. I don't use Mongo.", session_id="s1")
             await memory.encode("Write to me@example.org.", session_id="s2")
@@ -102,7 +121,153 @@ async def test_erasing_leaves_nothing_of_the_user_and_all_of_the_others(
         assert (await bob.recall("Where do I live?")) != []
         await ada.encode("And again.", session_id="s1")
         assert (await ada.stats()).counts[MemoryType.EPISODIC] == 2
-        await engine.close()
+
+
+class _Erasures:
+    """Notes on a client how often erasures are asked for, and what is waited for then."""
+
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        self.asked_four_times = asyncio.Event()
+        self.awaited: list[WorkflowHandle[Any, Any]] = []
+        self._start = client.start_workflow
+        monkeypatch.setattr(client, "start_workflow", self._noted)
+
+    async def _noted(self, workflow: str, request: object, **options: Any) -> Any:
+        erasure = isinstance(request, ErasureInput)
+        try:
+            handle = await self._start(workflow, request, **options)
+            self.awaited += [handle] if erasure else []
+            return handle
+        finally:
+            self.asked += erasure
+            if self.asked == 4:
+                self.asked_four_times.set()
+
+
+async def test_what_is_said_while_an_erasure_runs_goes_with_the_next(
+    temporal_client: Client, encryption_keys: FolderKeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks while one runs that has passed by it waits for one more, the same for all."""
+    erasures = _Erasures(temporal_client, monkeypatch)
+
+    async def held_up(*of_user: Any) -> AsyncIterator[WorkflowExecution]:
+        await erasures.asked_four_times.wait()
+        async for one in list_workflows(*of_user):
+            yield one
+
+    monkeypatch.setattr("engram.activities.removal.list_workflows", held_up)
+    async with _worked_for(temporal_client, encryption_keys) as (ada, repository):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        first = asyncio.create_task(ada.erase())
+        # Raised when it begins, when the last memory is gone, and when that is over.
+        await _until_epoch(3, repository, ada.scope)
+        await ada.encode("I moved to Porto.", session_id="s2")
+        receipts = await asyncio.gather(first, *(ada.erase() for _ in range(3)))
+        assert await ada.count() == 0
+    assert [(one.complete, one.memories["episodic"]) for one in receipts] == [(True, 1)] * 4
+    assert len({one.result_run_id for one in erasures.awaited}) == 2
+
+
+async def _until_epoch(number: int, repository: EdgeRepository, scope: Scope) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if await repository.epoch(scope) == number:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_an_erasure_whose_answer_is_lost_is_waited_for_again(
+    temporal_client: Client, encryption_keys: FolderKeyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for one of before, so that no other follows."""
+    erasures, lost = _Erasures(temporal_client, monkeypatch), list[str]()
+    answer = WorkflowHandle.result
+
+    async def losing_one(handle: WorkflowHandle[Any, Any]) -> Any:
+        if handle in erasures.awaited and not lost:
+            lost.append(handle.id)
+            raise RPCError("gone away", RPCStatusCode.UNAVAILABLE, b"")
+        return await answer(handle)
+
+    monkeypatch.setattr(WorkflowHandle, "result", losing_one)
+    async with _worked_for(temporal_client, encryption_keys) as (ada, _):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        receipt = await ada.erase()
+    assert receipt.memories["episodic"] == 1
+    assert (len(lost), erasures.asked) == (1, 1)
+
+
+@pytest.mark.long
+async def test_what_goes_on_behind_an_erasure_is_waited_for_when_another_takes_over(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """Who waits gets the receipt of the last one, and what any of them deleted is known."""
+    async with _worked_for(temporal_client, encryption_keys) as (ada, _):
+        await ada.encode("I live in Lisbon.", session_id="s1")
+        sessions = {one.run_id async for one in list_workflows(temporal_client, ada.scope)}
+        await ada.erase()
+        behind = asyncio.create_task(ada.erased())
+        last = await ada.erase()
+        done = await behind
+        assert done is not None
+        assert (done.scrubbed, done.erased_at) == (True, last.erased_at)
+        assert sessions <= await erased_runs(temporal_client, last.workflow_id)
+
+
+async def test_what_an_erasure_ended_takes_no_room_any_more(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """After it, as many sessions and imports may be begun as before the first of them."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyError
+
+    async def begin(memory: MemoryStore, name: str) -> None:
+        await memory.encode("I live in Lisbon.", session_id=name)
+        with pytest.raises(KeyError):
+            await memory.import_turns([(name, Turn(content=name))], on_progress=interrupt)
+
+    limits = {"max_running_sessions": 1, "max_running_imports": 1}
+    async with _worked_for(temporal_client, encryption_keys, **limits) as (ada, _):
+        await begin(ada, "before")
+        with pytest.raises(TooManyRequests, match="1 sessions of this user were begun here"):
+            await ada.encode("I live in Lisbon.", session_id="another")
+        with pytest.raises(TooManyRequests, match="1 imports of this user were begun here"):
+            await ada.import_turns([("another", Turn(content="another"))])
+        await ada.erase()
+        await begin(ada, "since")
+
+
+@pytest.mark.parametrize("first_run", ["listed", "gone"])
+async def test_what_goes_on_in_new_runs_is_erased_by_when_its_first_run_began(
+    temporal_client: Client, first_run: str
+) -> None:
+    """Of a session of before, runs that began behind the fence go as well; none of one since."""
+    async with running_session(temporal_client, updates_per_run=1) as session:
+        for session_id in ("before", "since"):
+            for _ in range(2):
+                said = call(turn("I live in Lisbon."))
+                await session.gateway.encode(session.scope, session_id, said)
+        runs = await _runs_left(temporal_client, session.scope, 6)
+        if first_run == "gone":
+            await remove(temporal_client, runs[0])
+            await _runs_left(temporal_client, session.scope, 5)
+        erasing = ErasureActivitiesImpl(temporal_client, session.repository, new_id)
+        asked = ErasureInput(scope=session.scope, before=runs[0].start_time)
+        await ActivityEnvironment().run(erasing.erase_workflows, asked)
+        left = await _runs_left(temporal_client, session.scope, 3)
+    assert [one.run_id for one in left] == [one.run_id for one in runs[3:]]
+
+
+async def _runs_left(client: Client, scope: Scope, count: int) -> list[WorkflowExecution]:
+    """The user's runs, the first to begin first, once as many are listed."""
+    async with asyncio.timeout(30):
+        while True:
+            runs = [one async for one in list_workflows(client, scope)]
+            if len(runs) == count:
+                return sorted(runs, key=lambda one: one.start_time)
+            await asyncio.sleep(0.05)
 
 
 async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(

@@ -10,7 +10,7 @@ import pytest
 from temporalio.client import Client
 
 from engram.contracts import names
-from engram.contracts.lifecycle import FindDueUsersInput, PassKind
+from engram.contracts.lifecycle import FindDueUsersInput, PassKind, PromotionReport, WalkInput
 from engram.contracts.messages import Population
 from engram.contracts.session import ConsolidationRequest
 from engram.domain.memories import (
@@ -24,7 +24,7 @@ from engram.domain.memories import (
     Vitals,
 )
 from engram.lifecycle.due import due_users
-from engram.lifecycle.promotion_pass import follow_sources
+from engram.lifecycle.promotion_pass import Promoter, follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import update_memories
@@ -231,6 +231,35 @@ async def test_a_session_that_ends_lifts_what_is_lively(
         await handle.result()
         tiers = [(await lives.now(one)).vitals for one in (ended, quiet, other)]
         assert [v.tier if v else None for v in tiers] == [Tier.SHORT_TERM, None, None]
+
+
+async def test_a_session_that_ends_again_while_it_is_promoted_is_promoted_again(
+    temporal_client: Client, store: EdgeRepository, energetic: Settings, monkeypatch: Any
+) -> None:
+    """What was said since the activity read lifts as well; further ends meanwhile count once."""
+    lively = Vitals(energy=1.6, energy_at=datetime.now(UTC), peak_energy=1.6)
+    request = ConsolidationRequest(reason="session ended", session_id="s1")
+    promote_session, promoted = Promoter.promote_session, list[str | None]()
+    async with lifecycle_workers(temporal_client, store, energetic) as lives:
+        first, since = (turn(lives.scope, words, NOW, vitals=lively) for words in ("tea", "coffee"))
+
+        async def promoting(promoter: Promoter, asked: WalkInput) -> PromotionReport:
+            report = await promote_session(promoter, asked)
+            if not promoted:
+                await lives.keep(since)
+                for _ in range(3):
+                    await lives.passes.session_ended(lives.scope, request)
+            promoted.append(asked.session_id)
+            return report
+
+        monkeypatch.setattr(Promoter, "promote_session", promoting)
+        await lives.keep(first)
+        await lives.passes.session_ended(lives.scope, request)
+        handle = temporal_client.get_workflow_handle(names.promotion_workflow_id(lives.scope))
+        await handle.result()
+        vitals = [(await lives.now(one)).vitals for one in (first, since)]
+    assert [v.tier if v else None for v in vitals] == [Tier.SHORT_TERM] * 2
+    assert promoted == ["s1", "s1"]
 
 
 async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: LifecycleUser) -> None:

@@ -62,6 +62,19 @@ def test_as_many_run_for_a_user_as_are_allowed() -> None:
     running.admit(ADA, "c")
 
 
+def test_nothing_of_an_erased_user_counts() -> None:
+    """There is room for as many again; others are counted as before."""
+    running = quota()
+    for scope in (ADA, BOB):
+        running.admit(scope, "a")
+        running.admit(scope, "b")
+    running.forget(ADA)
+    running.admit(ADA, "c")
+    running.admit(ADA, "d")
+    with pytest.raises(TooManyRequests, match="2 sessions of this user were begun here"):
+        running.admit(BOB, "c")
+
+
 def test_what_is_idle_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its idle time a session has ended by itself; one that is used has not."""
     running = quota(timedelta(minutes=30))
