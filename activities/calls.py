@@ -34,7 +34,7 @@ from engram.domain.turns import Turn
 from engram.errors import MemoryNotFound
 from engram.operations.audit import acting
 from engram.operations.digests import Profile
-from engram.operations.recall import RECALL
+from engram.operations.recall import RECALL, ContextRequest
 from engram.operations.refusals import typed_refusals
 from engram.operations.turns import Receipt
 from engram.recall.request import RecallRequest
@@ -93,7 +93,8 @@ class Calls:
     async def context(self, asked: ContextArgs) -> str:
         """What answers, as a block for a prompt."""
         with self._of(asked) as memory:
-            return await memory.context(asked.query, tokens=asked.tokens, **_options(asked))
+            options = {"tokens": asked.tokens, **_options(asked, ContextRequest)}
+            return await memory.context(asked.query, **options)
 
     async def profile(self, asked: ProfileArgs) -> Profile:
         """What is known about somebody."""
@@ -130,12 +131,12 @@ def _named(turn: Turn, number: int, call: CallInfo) -> Turn:
     return turn.model_copy(update=opened)
 
 
-def _options(asked: RecallArgs) -> dict[str, Any]:
+def _options(asked: RecallArgs, form: type[RecallRequest] = RecallRequest) -> dict[str, Any]:
     """The options as the types that a memory store takes; one name stands for a list of it."""
     lists = {name: [given] for name, given in asked.options.items() if name in _LISTS}
     alone = {name: given for name, given in lists.items() if isinstance(given[0], str)}
     with typed_refusals():
-        request = RecallRequest.model_validate({**asked.options, **alone, "query": asked.query})
+        request = form.model_validate({**asked.options, **alone, "query": asked.query})
     given = request.model_fields_set - {"query"}
     return {name: getattr(request, name) for name in given}
 

@@ -349,7 +349,7 @@ class PayloadRefused(EngramError):
 
 
 class MemoryClosed(EngramError):
-    """The store was used after it was closed."""
+    """The store was used after it was closed, or was closed before a call was done."""
 
     code = "memory_closed"
 

@@ -150,8 +150,8 @@ class SyncMemoryStore(WaitingStore):
     encode = waiting(MemoryStore.encode)
     wait_until = waiting(MemoryStore.wait_until)
     recall = waiting(MemoryStore.recall)
-    recall_at = waiting(MemoryStore.recall_at)  # type: ignore[arg-type]  # could **options hold "self"?
-    context = waiting(MemoryStore.context)  # type: ignore[arg-type]  # could **options hold "self"?
+    recall_at = waiting(MemoryStore.recall_at)
+    context = waiting(MemoryStore.context)
     get = waiting(MemoryStore.get)
     list = waiting(MemoryStore.list)
     history = waiting(MemoryStore.history)

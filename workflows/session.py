@@ -43,6 +43,8 @@ _FULL_GOES_FIRST = "full-goes-first"
 _TESTS_APART = "tests-wait-apart"
 # Runs of before kept turns waiting for as long as a refused trigger did.
 _FULL_ENDS_PAUSE = "full-ends-pause"
+# Runs of before took turns that came after the end, and ended with them.
+_TURN_AFTER_END = "turn-after-end"
 
 
 @workflow.defn(name=names.SESSION_WORKFLOW)
@@ -54,6 +56,8 @@ class SessionWorkflow:
         self._state = self._began = state
         self._updates = 0
         self._storing = 0
+        # How often a turn came after the end, before the run was over.
+        self._begun_anew = 0
         # The turn with the highest number that this run has stored, where that is known.
         self._newest: tuple[int, str] | None = None
         # A turn can be forgotten before whoever stores it has answered.
@@ -87,6 +91,9 @@ class SessionWorkflow:
     async def encode(self, request: EncodeRequest) -> EncodeReply:
         """Store turns; the reply is the acknowledgement."""
         self._updates += 1
+        if self._state.ending is not None and workflow.patched(_TURN_AFTER_END):
+            self._begin_anew()
+        begun = self._begun_anew
         first = self._state.turns_accepted
         count = sum(len(call.turns) for call in request.calls)
         # Claimed before the first await, so that no other handler numbers its turns alike.
@@ -97,8 +104,13 @@ class SessionWorkflow:
             stored = await self._store(request, first)
         finally:
             self._storing -= 1
+        held = self._state.buffer.working_memory
         self._absorb(request, stored)
-        self._note_newest(stored, first)
+        if begun == self._begun_anew:
+            self._note_newest(stored, first)
+        else:
+            # They wait like others, and are of the conversation that is over.
+            self._set_buffer(self._state.buffer.model_copy(update={"working_memory": held}))
         return EncodeReply(
             outcomes=stored.outcomes,
             buffered=self._state.buffer.waiting,
@@ -142,9 +154,18 @@ class SessionWorkflow:
         """The recent turns, oldest first.
 
         Those that have expired since the last of them came are among them: a query has no
-        present, so whoever asks leaves them out.
+        present, so whoever asks leaves them out. A session that is ending has none.
         """
-        return self._state.buffer.working_memory
+        return () if self._state.ending is not None else self._state.buffer.working_memory
+
+    def _begin_anew(self) -> None:
+        """A turn after the end begins a session, as it does where the run is over by then."""
+        forgetful = self._state.buffer.model_copy(update={"working_memory": ()})
+        self._state = self._state.model_copy(
+            update={"ending": None, "turns_accepted": 0, "buffer": forgetful}
+        )
+        self._newest = None
+        self._begun_anew += 1
 
     def _check_start(self, state: SessionState) -> None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
@@ -34,6 +36,7 @@ from engram.system import new_id
 from engram.temporal.gateway import SpendingReader, WorkflowGateway
 from engram.temporal.importing import ImportGateway
 from engram.temporal.passes import PassRunner
+from engram.temporal.retry import being_cancelled
 from engram.temporal.reviews import ReviewGateway
 
 if TYPE_CHECKING:
@@ -63,6 +66,74 @@ class RunLinks:
             return None
         workflow = f"{self._base}/{quote(workflow_id, safe='')}"
         return f"{workflow}/{run_id}/history" if run_id else workflow
+
+
+# Seconds for what is no turn: an answer from the store takes less, and work such as a pass more.
+_CALLS_PATIENCE = 2.0
+
+
+class RunningCalls:
+    """The calls that run, none of which outlives what it is carried out over."""
+
+    def __init__(self) -> None:
+        self._ends: set[asyncio.Timeout] = set()
+        self._all_over = asyncio.Event()
+        self._closed = False
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """While the block runs, a call does.
+
+        Raises:
+            MemoryClosed: there are no more, or it was not done when they were closed.
+        """
+        self._check_open()
+        try:
+            async with asyncio.timeout(None) as end:
+                self._ends.add(end)
+                try:
+                    yield
+                finally:
+                    self._ends.discard(end)
+                    if not self._ends:
+                        self._all_over.set()
+        except TimeoutError as error:
+            if end.expired():
+                raise _closed_meanwhile() from error
+            raise
+        except asyncio.CancelledError as error:
+            # Of turns that nobody has acknowledged by then, and not of whoever waits for them.
+            if self._closed and not being_cancelled():
+                raise _closed_meanwhile() from error
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise MemoryClosed(
+                "This memory store is closed.", hint="Use it inside its `async with` block."
+            )
+
+    def refuse_more(self) -> None:
+        """From now on there are none but those that run."""
+        self._closed = True
+
+    async def close(self, patience: float) -> None:
+        """Wait for those that run; what takes longer than ``patience`` seconds is ended."""
+        if not self._ends:
+            return
+        self._all_over.clear()
+        when = asyncio.get_running_loop().time() + patience
+        for end in self._ends:
+            end.reschedule(when)
+        await self._all_over.wait()
+
+
+def _closed_meanwhile() -> MemoryClosed:
+    return MemoryClosed(
+        "The memory was closed while this was running.",
+        hint="Wait for calls before you leave the `async with` block. A run that was begun, such "
+        "as a consolidation, goes on by itself; in a data folder, when it is opened again.",
+    )
 
 
 class DirectEngine:
@@ -95,14 +166,14 @@ class DirectEngine:
         self._recalls = recalls
         self._links = links
         self._auditor = auditor
-        self._closed = False
+        self._calls = RunningCalls()
 
     async def call(
         self, scope: Scope, operation: Operation[Asked, Answer], request: Asked
     ) -> Answer:
         """See :meth:`engram.client.engine.MemoryEngine.call`."""
-        self._check_open()
-        return await (self._auditor or self._handlers).call(scope, operation, request)
+        async with self._calls.one():
+            return await (self._auditor or self._handlers).call(scope, operation, request)
 
     def refused(self, scope: Scope, action: str, error: EngramError) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.refused`."""
@@ -115,22 +186,17 @@ class DirectEngine:
 
     async def check(self, *, store_only: bool = False) -> None:
         """See :meth:`engram.client.engine.MemoryEngine.check`."""
-        self._check_open()
-        await self._repository.info()
-        if not store_only:
-            await self._gateway.check()
+        async with self._calls.one():
+            await self._repository.info()
+            if not store_only:
+                await self._gateway.check()
 
     async def close(self) -> None:
-        """Refuse what is new, and wait a few seconds for what was submitted."""
-        self._closed = True
+        """Refuse what is new, wait a few seconds for what was submitted, and end what is left."""
+        self._calls.refuse_more()
         await self._turns.close()
+        await self._calls.close(_CALLS_PATIENCE)
         await self._recalls.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise MemoryClosed(
-                "This memory store is closed.", hint="Use it inside its `async with` block."
-            )
 
 
 # --- putting an engine together from its parts, the same way wherever it runs

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from engram import operations
 from engram.client.engine import MemoryEngine
@@ -30,7 +30,13 @@ from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
 from engram.operations.refusals import typed_refusals
 from engram.operations.registry import Answer, Asked, Operation, Question
-from engram.recall.request import RecallFilters, RecallRequest, names_of
+from engram.recall.request import (
+    RecallArguments,
+    RecallAtArguments,
+    RecallFilters,
+    RecallRequest,
+    names_of,
+)
 from engram.settings import Settings
 
 if TYPE_CHECKING:
@@ -280,7 +286,7 @@ class MemoryStore(
         return await self._call(operations.recall.RECALL, request)
 
     async def recall_at(
-        self, query: str, *, as_of: datetime, **options: Any
+        self, query: str, *, as_of: datetime, **options: Unpack[RecallAtArguments]
     ) -> Sequence[RecallHit]:
         """Recall with what was known at a moment: :meth:`recall` with ``as_of``.
 
@@ -298,7 +304,12 @@ class MemoryStore(
         return await self.recall(query, as_of=as_of, **options)
 
     async def context(
-        self, query: str, *, tokens: int = 1000, already: Iterable[str] = (), **options: Any
+        self,
+        query: str,
+        *,
+        tokens: int = 1000,
+        already: Iterable[str] = (),
+        **options: Unpack[RecallArguments],
     ) -> str:
         """What answers ``query``, as a fenced block of text for a prompt; empty if nothing does.
 
@@ -319,8 +330,8 @@ class MemoryStore(
         Raises:
             InvalidQuery: an argument is out of range.
         """
-        options["already"] = names_of(already) or ()
-        asked = operations.recall.ContextRequest.within(query, tokens, self._settings, options)
+        given = {**options, "already": names_of(already) or ()}
+        asked = operations.recall.ContextRequest.within(query, tokens, self._settings, given)
         return (await self._call(operations.recall.CONTEXT, asked)).context
 
     async def get(self, memory_id: str) -> AnyMemory:

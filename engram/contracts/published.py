@@ -126,14 +126,15 @@ PUBLISHED: Final = (
             PublishedMessage(
                 "update",
                 names.END_SESSION_UPDATE,
-                "Ends the session; what waits is consolidated in the background.",
+                "Ends the session; what waits is consolidated in the background. Turns that come "
+                "before the run is over begin the next session in it.",
                 EndSession,
                 SessionSummary,
             ),
             PublishedMessage(
                 "query",
                 names.WORKING_MEMORY_QUERY,
-                "The recent turns, oldest first.",
+                "The recent turns, oldest first; none once the session is ended.",
                 None,
                 tuple[RememberedTurn, ...],
             ),

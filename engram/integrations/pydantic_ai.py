@@ -64,8 +64,16 @@ class MemorySource(Generic[AgentDepsT]):
     session_id: str | Callable[[RunContext[AgentDepsT]], str] | None
 
     def memory_of(self, ctx: RunContext[AgentDepsT]) -> MemoryStore:
-        """The user's memory."""
-        return self.memory(ctx) if callable(self.memory) else self.memory
+        """The user's memory.
+
+        Raises:
+            InvalidInput: it is one without ``await``.
+        """
+        if not callable(self.memory):
+            return self.memory
+        found = self.memory(ctx)
+        _check_awaited(found)
+        return found
 
     def session_of(self, ctx: RunContext[AgentDepsT]) -> str:
         """The session that the run's turns belong to."""
@@ -77,6 +85,18 @@ class MemorySource(Generic[AgentDepsT]):
         except InvalidScope:
             # An application may call its conversations as it likes; sessions have narrower names.
             return str(uuid5(NAMESPACE_URL, f"engram:conversation:{conversation}"))
+
+
+def _check_awaited(memory: MemoryStore) -> None:
+    # Whoever has a memory has loaded this.
+    from engram.client.engine import WaitingStore  # noqa: PLC0415 - never in a sandbox
+
+    if isinstance(memory, WaitingStore):
+        raise InvalidInput(
+            "An agent's memory is awaited, and this one is of open_sync or connect_sync.",
+            allowed="an engram.MemoryStore, or a function of the run context that gives one",
+            hint="Open it with `async with engram.open(...)` or `engram.connect(...)`.",
+        )
 
 
 @contextmanager
@@ -351,6 +371,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
 
     Raises:
         InvalidQuery: ``context_tokens`` leaves no room for a block.
+        InvalidInput: the memory is one without ``await``.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
@@ -369,6 +390,8 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
 
     def __post_init__(self) -> None:
         """Settle what all runs share."""
+        if not callable(self.memory):
+            _check_awaited(self.memory)
         tokens = self.context_tokens
         if type(tokens) is not int or (tokens != 0 and tokens < LEAST_TOKENS):
             raise InvalidQuery(

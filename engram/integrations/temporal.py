@@ -6,7 +6,7 @@ workflow. A workflow is replayed and touches nothing outside: every call is an a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -38,6 +38,7 @@ from engram.contracts.removal import ForgetReceipt
 from engram.domain.turns import Turn
 from engram.operations.recall import RECALL
 from engram.operations.turns import Receipt
+from engram.recall.request import RecallArguments, names_of
 from engram.recall.results import RecallHit
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class WorkflowMemory:
         data = await self._ask(names.ENCODE_CALL, asked, summary, _MINUTES, _SILENCE)
         return Receipt.model_validate(data)
 
-    async def recall(self, query: str, **options: Any) -> Sequence[RecallHit]:
+    async def recall(self, query: str, **options: Unpack[RecallArguments]) -> Sequence[RecallHit]:
         """The memories that answer ``query``, best first.
 
         Args:
@@ -140,22 +141,31 @@ class WorkflowMemory:
         data = await self._ask(names.RECALL_CALL, asked, "recall", _SHORT)
         return RECALL.reader.validate_python(data["hits"])
 
-    async def context(self, query: str, *, tokens: int = 1000, **options: Any) -> str:
+    async def context(
+        self,
+        query: str,
+        *,
+        tokens: int = 1000,
+        already: Iterable[str] = (),
+        **options: Unpack[RecallArguments],
+    ) -> str:
         """What answers ``query``, as a fenced block for a prompt; empty if nothing does.
 
         Args:
             query: A question, or a few words.
             tokens: The most it may have, estimated as a quarter of its characters.
-            options: Those of :meth:`engram.MemoryStore.context`.
+            already: Texts that the prompt has anyway: turns with these words are left out.
+            options: Those of :meth:`recall`.
 
         Returns:
             The block.
         """
+        said = {"already": names_of(already)} if already else {}
         asked = ContextArgs(
             user_id=self._user_id,
             namespace=self._namespace,
             query=query,
-            options=to_jsonable_python(options),
+            options=to_jsonable_python({**options, **said}),
             tokens=tokens,
         )
         summary = f"recall up to {tokens} tokens"

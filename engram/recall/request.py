@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Self, TypedDict
+from typing import Annotated, Any, Final, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
@@ -152,6 +152,14 @@ def _no_tags() -> InvalidQuery:
     return InvalidQuery("The tags are not usable.", allowed="a list of non-empty tags, or None")
 
 
+def _no_pairs() -> InvalidQuery:
+    return InvalidQuery(
+        "The metadata asked for is not usable.",
+        allowed=f"1 to {_MOST_PAIRS} keys, each with a text of up to {LONGEST_PLAIN} characters, "
+        "a number, a boolean or null",
+    )
+
+
 def _share(value: float | None, info: ValidationInfo) -> float | None:
     if value is not None and not 0.0 <= value <= 1.0:
         raise _out_of_range(str(info.field_name))
@@ -265,6 +273,44 @@ class RecallFilters(TypedDict, total=False):
     context: str | None
 
 
+class RecallAtArguments(RecallFilters, total=False):
+    """All arguments of ``recall`` but the question and ``as_of``, by name; those of ``recall_at``.
+
+    Attributes:
+        limit: How many answers at most.
+        memory_types: episodic, factual, semantic, procedural, negation; all if None.
+        min_confidence: Leave out conclusions below this effective confidence, 0 to 1.
+        min_selectivity: Leave out semantic memories below this selectivity, 0 to 1.
+        include_sources: Bring the turns that each answer was concluded from.
+        follow_links: Bring also what the answers are linked to.
+        valid_at: Answer with what was true then.
+        include_archived: Bring archived memories too.
+        include_test: Bring test memories too.
+        explain: Explain every answer.
+    """
+
+    limit: int
+    memory_types: Iterable[MemoryType | str] | MemoryType | str | None
+    min_confidence: float | None
+    min_selectivity: float | None
+    include_sources: bool
+    follow_links: bool
+    valid_at: datetime | None
+    include_archived: bool
+    include_test: bool
+    explain: bool
+
+
+class RecallArguments(RecallAtArguments, total=False):
+    """All arguments of ``recall`` but the question, by name; ``context`` takes them, too.
+
+    Attributes:
+        as_of: Answer from what was known then, by the conversation's own dates.
+    """
+
+    as_of: datetime | None
+
+
 class RecallRequest(BaseModel):
     """A question; the fields are those of ``MemoryStore.recall``."""
 
@@ -339,7 +385,7 @@ class RecallRequest(BaseModel):
         try:
             return cls.model_validate(given, strict=True)
         except ValidationError as error:
-            raise _refused(error) from None  # its text would repeat what was given
+            raise _refused(error, cls) from None  # its text would repeat what was given
 
     @property
     def types(self) -> tuple[MemoryType, ...]:
@@ -405,20 +451,28 @@ def names_of(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
     return (str(given),) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
-def _refused(error: ValidationError) -> EngramError:
+_BY_FIELD: Final[Mapping[str, Callable[[str], InvalidQuery]]] = {
+    **dict.fromkeys(("min_confidence", "min_selectivity", "min_score"), _out_of_range),
+    **dict.fromkeys(("as_of", "valid_at"), _no_moment),
+    **dict.fromkeys(("tags", "without_tags"), lambda _: _no_tags()),
+    "metadata": lambda _: _no_pairs(),
+}
+_BY_TYPE: Final = {"bool_type": "True or False", "int_type": "a whole number"}
+
+
+def _refused(error: ValidationError, request: type[RecallRequest]) -> EngramError:
     """What was wrong first, in our words."""
     first = error.errors(include_input=False, include_url=False)[0]
     raised = first.get("ctx", {}).get("error")
     if isinstance(raised, EngramError):
         return raised
     what = str(first["loc"][0])
-    if what in ("min_confidence", "min_selectivity", "min_score"):
-        return _out_of_range(what)
-    if what in ("as_of", "valid_at"):
-        return _no_moment(what)
-    if what in ("tags", "without_tags"):
-        return _no_tags()
-    return InvalidQuery(f"{what} is not usable.")
+    if what in _BY_FIELD:
+        return _BY_FIELD[what](what)
+    if first["type"] == "extra_forbidden":
+        options = ", ".join(name for name in request.model_fields if name != "query")
+        return InvalidQuery(f"{what} is no option.", allowed=options)
+    return InvalidQuery(f"{what} is not usable.", allowed=_BY_TYPE.get(first["type"]))
 
 
 def _check_text(text: object, max_bytes: int, what: str = "query") -> None:

@@ -15,6 +15,7 @@ from engram import Turn
 from engram.client.memory import MemoryStore
 from engram.domain.memories import DerivedMemory, MemoryStatus, SemanticMemory
 from engram.errors import InvalidSettings
+from engram.recall.request import RecallAtArguments
 
 # One Engram for all tests here, each with a user of its own.
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("clocks")]
@@ -89,7 +90,10 @@ async def test_an_answer_as_of_then_is_as_sure_as_one_was_then(
     assert then.confidence == pytest.approx(sure.score(years(1)))
     assert then.confidence is not None
     assert now.confidence is not None
-    surer = {"min_confidence": then.confidence + 0.01, "memory_types": ["semantic"]}
+    surer: RecallAtArguments = {
+        "min_confidence": then.confidence + 0.01,
+        "memory_types": ["semantic"],
+    }
     assert await memory.recall_at(asked, as_of=years(1), **surer) == []
 
 

@@ -12,6 +12,9 @@ import pytest
 import pytest_asyncio
 from mcp import Client
 from mcp_types import TextResourceContents
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import engram
 from engram import Settings
@@ -236,3 +239,23 @@ async def test_stores_of_other_users_close_with_the_first(tmp_path: Path) -> Non
         await bob.encode("too late", session_id="s1")
     with pytest.raises(MemoryClosed):
         memory.for_user("eve")
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_who_waits_for_a_pass_when_the_block_ends_is_told_so(tmp_path: Path) -> None:
+    """A call in flight is left before the server is, not tried against it for minutes."""
+    asked, told = asyncio.Event(), asyncio.Event()
+
+    async def slow(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.set()
+        await told.wait()
+        raise ModelHTTPError(503, "staged")
+
+    async with engram.open(tmp_path / "data", user_id="ada", model=FunctionModel(slow)) as memory:
+        await memory.encode("I live in Porto.", session_id="s1")
+        consolidating = asyncio.create_task(memory.consolidate())
+        consolidating.add_done_callback(lambda _: told.set())
+        await asked.wait()
+    assert consolidating.done()
+    with pytest.raises(MemoryClosed, match="while this was running"):
+        await consolidating

@@ -245,6 +245,22 @@ async def refused_trigger(stage: Stage) -> None:
     await stage.end()
 
 
+async def turn_after_end(stage: Stage) -> None:
+    """A conversation that goes on under its id while the run that was ended is not over yet."""
+    await stage.say("I like tea.")
+    said, texts = asyncio.Event(), iter(["I like jazz."])
+
+    async def go_on() -> None:
+        for text in texts:
+            await stage.say(text)
+            said.set()
+
+    stage.faults.during[names.REQUEST_CONSOLIDATION_ACTIVITY] = go_on
+    await stage.gateway.end_session(SCOPE, "s1")
+    await said.wait()
+    await stage.end()
+
+
 async def refusal(stage: Stage) -> None:
     """A pass in which the model refuses one turn of several, and a pass after it."""
     await stage.say("I use Bombs.", "I use Trello.", "I live in Paris.")
@@ -681,6 +697,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "outage": (outage, {}),
     "busy_session": (busy_session, {"updates_per_run": 3, "buffer_turns": 1}),
     "refused_trigger": (refused_trigger, {"updates_per_run": 3}),
+    "turn_after_end": (turn_after_end, {}),
     "refusal": (refusal, {}),
     "model_outage": (model_outage, {}),
     "cancellation": (cancellation, {}),

@@ -25,7 +25,13 @@ from temporalio.service import RPCError
 
 from engram.consolidation.turns import TurnStore
 from engram.contracts import names
-from engram.contracts.session import EncodeCall, EncodeRequest, StoreTurnsInput
+from engram.contracts.session import (
+    ConsolidationRequest,
+    EncodeCall,
+    EncodeRequest,
+    SessionSummary,
+    StoreTurnsInput,
+)
 from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import MemoryType
@@ -34,6 +40,7 @@ from engram.errors import StorageUnavailable
 from engram.workflows.session import SessionWorkflow
 from tests.support.clock import NOW
 from tests.support.running_session import call, running_session, turn
+from tests.support.workers import Requests
 
 FAR = datetime(2090, 1, 1, tzinfo=UTC)
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -178,6 +185,75 @@ async def test_working_memory_is_there_while_the_session_runs(temporal_client: C
         await session.gateway.end_session(session.scope, "s1")
         await session.handle.result()
         assert await session.gateway.working_memory(session.scope, "s1") == []
+
+
+async def test_a_turn_right_behind_the_end_begins_the_next_conversation(
+    temporal_client: Client,
+) -> None:
+    """While the ended run asks for consolidation nothing is held in mind, and then the new turn."""
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    class Slow(Requests):
+        async def __call__(self, scope: Scope, request: ConsolidationRequest) -> None:
+            asked.set()
+            await answered.wait()
+            await super().__call__(scope, request)
+
+    async with running_session(temporal_client, requests=Slow()) as session:
+        await session.encode(turn("I like tea."))
+        assert await session.gateway.end_session(session.scope, "s1") == ended(turns=1)
+        await asked.wait()
+        assert await session.gateway.working_memory(session.scope, "s1") == []
+        await session.encode(turn("I like jazz."))
+        answered.set()
+        await session.encode(turn("I like chess."))
+        held = await session.gateway.working_memory(session.scope, "s1")
+        assert [one.content for one in held] == ["I like jazz.", "I like chess."]
+        assert await session.gateway.end_session(session.scope, "s1") == ended(turns=2)
+        await session.handle.result()
+        assert [one.reason for one in session.requests.seen] == ["session ended"] * 2
+
+
+async def test_a_turn_that_is_stored_after_the_end_is_not_held_in_mind_by_the_next(
+    temporal_client: Client,
+) -> None:
+    """It was said before the end: it is kept, and is no turn of the next conversation."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    class Late(FailingStore):
+        async def store(self, request: StoreTurnsInput) -> Any:
+            # Past its local attempts the workflow goes on meanwhile.
+            if self.attempts == self.failures:
+                begun.set()
+                self.attempts += 1
+                await over.wait()
+            return await super().store(request)
+
+    late_store: list[Late] = []
+
+    def wrap(inner: TurnStore) -> Late:
+        late_store.append(Late(inner, failures=4))
+        return late_store[-1]
+
+    async with running_session(temporal_client, wrap=wrap) as session:
+        late = asyncio.create_task(session.encode(turn("I like tea.")))
+        await begun.wait()
+        assert await session.gateway.end_session(session.scope, "s1") == ended(turns=1)
+        (jazz,) = (await session.encode(turn("I like jazz."))).outcomes[0].turns
+        over.set()
+        await late
+        await session.encode(turn("I like chess."))
+        held = await session.gateway.working_memory(session.scope, "s1")
+        assert [one.content for one in held] == ["I like jazz.", "I like chess."]
+        stored = sorted(late_store[0].asked, key=lambda asked: asked.calls[0].turns[0].content)
+        assert [asked.first_sequence for asked in stored] == [1, 0, 0]
+        assert stored[0].after == jazz.episode_id
+        assert len(await session.episodes()) == 3
+
+
+def ended(turns: int) -> SessionSummary:
+    """What the application is told of a session of so many turns that it ends."""
+    return SessionSummary(session_id="s1", turns_accepted=turns, ended="ended by the application")
 
 
 async def test_a_turn_that_is_forgotten_before_it_is_answered_is_not_held_in_mind(

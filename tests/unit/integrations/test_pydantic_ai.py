@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ from engram.domain.memories import Episode
 from engram.domain.sanitize import is_visible
 from engram.domain.scope import Scope
 from engram.domain.turns import MOST_ALREADY, context_block
-from engram.errors import InvalidQuery, StorageUnavailable
+from engram.errors import InvalidInput, InvalidQuery, StorageUnavailable
 from engram.integrations.pydantic_ai import (
     PIECE_BYTES,
     EngramMemory,
@@ -50,8 +51,10 @@ from engram.integrations.pydantic_ai import (
     with_block,
 )
 from engram.settings import Settings
+from engram.sync import SyncMemoryStore
 from engram.system import new_id, system_clock
 from tests.support.fake_engine import FakeEngine
+from tests.support.opened_store import opening
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
 
@@ -373,6 +376,18 @@ def test_a_room_too_small_for_a_block_is_refused_at_once(memory: MemoryStore, wr
     with pytest.raises(InvalidQuery, match="context_tokens") as refused:
         EngramMemory[None](memory, context_tokens=wrong, required=False)
     assert "from 32 on" in str(refused.value)
+
+
+async def test_a_memory_without_await_is_refused() -> None:
+    """At once where it is given, in the run where it is found, and it says what to pass."""
+    with SyncMemoryStore.opened(opening()) as waiting:
+        wrong: Any = waiting
+        with pytest.raises(InvalidInput, match=r"engram\.MemoryStore.*engram\.open\(") as refused:
+            EngramMemory[None](wrong)
+        found = EngramMemory[None](lambda _: wrong.for_user("ada"))
+        with pytest.raises(InvalidInput) as met:
+            await Agent(TestModel(call_tools=[]), capabilities=[found]).run("Hello.")
+    assert str(met.value) == str(refused.value)
 
 
 async def test_a_failing_memory(memory: MemoryStore, engine: FakeEngine) -> None:

@@ -53,3 +53,23 @@ async def test_every_call_heartbeats(call: str) -> None:
     async with asyncio.timeout(5):
         with pytest.raises(InterruptedError):
             await worker.run(activity, CALLS[call])
+
+
+async def test_a_call_for_context_takes_every_option_of_it() -> None:
+    """What the prompt has already reaches the memory with the rest, in the memory's own types."""
+    asked: dict[str, Any] = {}
+
+    class Asked:
+        def for_user(self, user_id: str, *, namespace: str | None) -> Asked:
+            return self
+
+        async def context(self, query: str, **options: Any) -> str:
+            asked.update(options)
+            return ""
+
+    activity = CallActivities(Asked()).context  # type: ignore[arg-type] # all that is asked of it
+    call = ContextArgs(
+        user_id="ada", query="Who?", tokens=100, options={"already": ["Hello."], "limit": 3}
+    )
+    await ActivityEnvironment().run(activity, call)
+    assert asked == {"tokens": 100, "already": ("Hello.",), "limit": 3}

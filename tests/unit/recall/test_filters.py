@@ -9,8 +9,9 @@ import pytest
 from engram.domain.memories import LifecycleState, Link, MemoryType
 from engram.domain.turns import ROLES
 from engram.errors import InvalidQuery
+from engram.operations.recall import ContextRequest
 from engram.ports import AnyOf, Equals, Not
-from engram.recall.request import RecallFilters, RecallRequest, Visibility, narrowed
+from engram.recall.request import RecallArguments, RecallRequest, Visibility, narrowed
 from tests.support.recall_memories import SETTINGS, Memories, contents, day, episode, semantic
 
 USER = episode("I drink tea in the morning.", 1, tags=("home",), metadata={"app": "diary", "n": 1})
@@ -127,10 +128,35 @@ def test_what_is_allowed_stands_in_the_refusal() -> None:
             "Metadata is asked for by a key or text that is too long. "
             "Allowed: up to 128 characters.",
         ),
+        (
+            {"metadata": {"a": {"b": 1}}},
+            "The metadata asked for is not usable. Allowed: 1 to 16 keys, each with a text of up "
+            "to 128 characters, a number, a boolean or null.",
+        ),
+        ({"explain": "yes"}, "explain is not usable. Allowed: True or False."),
     ):
         with pytest.raises(InvalidQuery) as refused:
             RecallRequest.of("tea", settings=SETTINGS, **wrong)
         assert str(refused.value) == said
+
+
+def test_an_option_that_there_is_not_is_refused_with_those_there_are() -> None:
+    """A misspelt one is named beside all that recall, or context, takes; context takes more."""
+    options = RecallArguments.__optional_keys__
+    for form, taken in (
+        (RecallRequest, options),
+        (ContextRequest, options | {"tokens", "already"}),
+    ):
+        with pytest.raises(InvalidQuery, match=r"limitt is no option\.") as refused:
+            form.of("tea", settings=SETTINGS, limitt=3)
+        assert set(str(refused.value.allowed).split(", ")) == taken
+
+
+def test_the_room_of_a_block_is_a_whole_number() -> None:
+    """Part of a token is refused with what is allowed."""
+    with pytest.raises(InvalidQuery) as refused:
+        ContextRequest.within("tea", 100.5, SETTINGS, {})  # type: ignore[arg-type]  # on purpose
+    assert str(refused.value) == "tokens is not usable. Allowed: a whole number."
 
 
 def test_a_question_that_is_no_text_or_too_long_is_refused() -> None:
@@ -157,7 +183,7 @@ def test_a_question_that_is_no_text_or_too_long_is_refused() -> None:
 
 def test_every_filter_can_be_left_out() -> None:
     """None of the further arguments has to be given."""
-    assert RecallFilters.__required_keys__ == frozenset()
+    assert RecallArguments.__required_keys__ == frozenset()
 
 
 def test_a_listing_is_narrowed_by_what_each_type_has() -> None:
