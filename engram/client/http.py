@@ -416,6 +416,11 @@ class AttachedEngine:
         self._health = await self._wire.ask("GET", "/v1/health", _HEALTH)
 
     @property
+    def collection_prefix(self) -> str | None:
+        """The name of the store that the process that answers works on."""
+        return self._health.get("collection_prefix")
+
+    @property
     def ui_url(self) -> str | None:
         """The Temporal UI of the process that answers, when it has one."""
         template = self._health.get("workflow_url")

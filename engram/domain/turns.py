@@ -46,9 +46,10 @@ class Turn(BaseModel):
             is evidence for a memory.
         content: The words, kept verbatim.
         speaker: The speaker's name, where there is more than one person.
-        timestamp: When it was said, with a timezone, in which days such as "tomorrow" are read; the
-            client's clock, in UTC, when absent. `engram encode` and `engram mcp` give that of
-            their machine.
+        timestamp: When it was said, with a timezone, in which days such as "tomorrow" are read.
+            When absent, when it came to the process that stores it, in UTC, and later than those
+            of its session that came before without one, also where the clock was set back.
+            `engram encode` and `engram mcp` give that of their machine.
         message_id: The application's own id for this message. Sending the same turn
             again is acknowledged and stores nothing new. With other words, further tags,
             other metadata or another summary it is refused.

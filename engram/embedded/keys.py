@@ -17,6 +17,8 @@ def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyS
 
     Before Temporal's database is: where there is one already, its runs are plain, and go on.
 
+    :func:`record_keys` notes which they are, once nothing else refuses them.
+
     Args:
         folder: Locked by this process.
         settings: May name another folder for them, and the master key.
@@ -28,14 +30,22 @@ def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyS
     known = read_record(folder.encryption_record)
     if known is not None:
         return _same(known.get("keys"), folder, folder_keys(folder.path, settings))
-    keys = FolderKeyStore.create(
-        settings.encryption_keys or folder.encryption,
+    where = settings.encryption_keys or folder.encryption
+    if _had_keys(folder) and not FolderKeyStore.is_in(where):
+        # New ones would stand in the way of a backup that is put back.
+        raise _lost(f"The encryption keys of {folder.path} are missing.")
+    return FolderKeyStore.create(
+        where,
         new_secret=new_secret,
         since=clock() if folder.temporal_db.exists() else None,
         master=settings.master_key,
     )
-    write_record(folder.encryption_record, {"keys": keys.id})
-    return keys
+
+
+def record_keys(folder: DataFolder, keys: FolderKeyStore) -> None:
+    """Note which keys a folder has, before anything is encrypted with them."""
+    if read_record(folder.encryption_record) is None:
+        write_record(folder.encryption_record, {"keys": keys.id})
 
 
 def folder_keys(path: Path, settings: Settings) -> FolderKeyStore:
@@ -54,11 +64,21 @@ def audit_folder(folder: DataFolder, settings: Settings) -> Path:
     return settings.audit_folder or folder.path / AUDIT
 
 
+def _had_keys(folder: DataFolder) -> bool:
+    """Whether the audit trail, which is begun with a key, says that there were some."""
+    return (folder.path / AUDIT / "trail.json").exists()
+
+
 def _same(known: object, folder: DataFolder, keys: FolderKeyStore) -> FolderKeyStore:
     if known != keys.id:
-        raise EncryptionKeysUnusable(
-            f"The encryption keys are not those that {folder.path} was encrypted with.",
-            allowed="the keys it had before",
-            hint="Restore them from a backup. docs/encryption.md says what can be done without.",
-        )
+        raise _lost(f"The encryption keys are not those that {folder.path} was encrypted with.")
     return keys
+
+
+def _lost(what: str) -> EncryptionKeysUnusable:
+    return EncryptionKeysUnusable(
+        what,
+        allowed="the keys it had before",
+        hint="Restore them from a backup. docs/encryption.md says what can be done without, and "
+        "what of the folder is moved aside then, the audit trail too.",
+    )

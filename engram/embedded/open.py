@@ -18,7 +18,7 @@ from engram.client.memory import MemoryStore
 from engram.domain.confidence import ConfidenceWeights
 from engram.domain.scope import Scope
 from engram.embedded.folder import DataFolder
-from engram.errors import clock_refused, needs_extra
+from engram.errors import InvalidSettings, clock_refused, needs_extra
 from engram.logging import configure_default_logging, get_logger
 from engram.settings import Settings
 from engram.system import absent, new_id, system_clock
@@ -50,6 +50,7 @@ async def own_or_attach(
 
     Raises:
         DataFolderInUse: the owner did not answer within ``settings.attach_timeout``.
+        InvalidSettings: the owner works on a store of another name.
         DataFolderUnusable: the folder cannot be written to.
         StorageUnavailable: its disk has no room left.
     """
@@ -58,6 +59,7 @@ async def own_or_attach(
         if engine is None:
             continue
         try:
+            _check_store(folder, settings, engine)
             yield engine
         finally:
             await engine.close()
@@ -94,6 +96,20 @@ async def _attached(folder: DataFolder, patience: float) -> AttachedEngine | Non
     error = folder.in_use()
     error.details["waited_seconds"] = patience
     raise error
+
+
+def _check_store(folder: DataFolder, settings: Settings, owner: AttachedEngine) -> None:
+    """Whoever asks for one store must not read, or erase, another."""
+    wanted, there = settings.collection_prefix, owner.collection_prefix
+    if wanted == there:
+        return
+    raise InvalidSettings(
+        f"The process that owns the data folder {folder.path} works on its store {there!r}, and "
+        f"ENGRAM_COLLECTION_PREFIX asks for {wanted!r}.",
+        allowed=f"{there}, as long as that process runs",
+        hint="Use another data folder for the other store, or end that process first.",
+        details={"path": str(folder.path), "owner": there, "asked": wanted},
+    )
 
 
 def _is_ours(path: Path) -> bool:
@@ -163,7 +179,8 @@ async def open(
 
     Raises:
         InvalidScope: the user id or namespace has a form that is refused.
-        InvalidSettings: a clock is given, and another process owns the folder.
+        InvalidSettings: another process owns the folder, and a clock is given, or the process
+            works on a store of another ``collection_prefix``.
         DataFolderInUse: another process owns the folder and does not answer.
         EmbeddedPartMissing: the extra ``embedded`` is not installed.
         SchemaMismatch: the folder belongs to another schema version or embedder.
@@ -198,7 +215,8 @@ async def run(
             is left out.
 
     Raises:
-        InvalidSettings: a clock is given, and another process owns the folder.
+        InvalidSettings: another process owns the folder, and a clock is given, or the process
+            works on a store of another ``collection_prefix``.
     """
     folder = DataFolder(settings.data_dir)
     async with AsyncExitStack() as stack:

@@ -17,7 +17,7 @@ from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
 from engram.embedded.folder import DataFolder
-from engram.embedded.keys import audit_folder, own_keys
+from engram.embedded.keys import audit_folder, own_keys, record_keys
 from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
 from engram.embedding.choice import make_embedder
@@ -75,6 +75,7 @@ async def start_parts(
     trail = await stack.enter_async_context(
         keeping_trail(audit_folder(folder, settings), keys, settings, now, new_secret)
     )
+    record_keys(folder, keys)
     client = await server.connect(keys)
     await stack.enter_async_context(_flushing(repository, settings))
     await stack.enter_async_context(

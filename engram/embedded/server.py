@@ -61,8 +61,8 @@ _ATTEMPTS = 5
 _PATIENCE_SECONDS = 1.0
 # Should another version of the program say it in other words: one without its port is gone by then.
 _SAYS_SO_SECONDS = 2.0
-# What SQLite says of a file that it cannot read.
-_DAMAGED = ("database disk image is malformed", "file is not a database")
+# What SQLite says of a file that it cannot read, or that is empty or lacks a part.
+_DAMAGED = ("database disk image is malformed", "file is not a database", "no such table")
 # How soon its unasked end is noticed.
 _WATCH_SECONDS = 0.1
 # Between two tries to start it again, and between two lines that say that it does not.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,20 +16,20 @@ from engram.contracts.session import (
     EncodeReply,
     EncodeRequest,
 )
-from engram.domain.turns import Turn, check_turn, end_of
+from engram.domain.scope import Scope
+from engram.domain.turns import CLOCK_SKEW_ALLOWED, Turn, check_turn, end_of
 from engram.errors import InvalidTurn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
+from engram.logging import get_logger
 from engram.ports import Clock
+
+_log = get_logger("engram.operations")
 
 # --- turns as applications give them, on their way to being stored
 
-_TICK = timedelta(microseconds=1)
-# How far a clock that is set back is followed with ticks, so that turns keep their order.
-_SET_BACK_AT_MOST = timedelta(minutes=1)
-
 
 class TurnIntake:
-    """Checks turns before anything is sent, and fills in what was left open.
+    """Checks turns before anything is sent, and gives each an id. Who stores them dates them.
 
     Args:
         clock: The present.
@@ -50,12 +50,11 @@ class TurnIntake:
         self._new_id = new_id
         self._max_bytes = max_bytes
         self._guard = guard
-        self._last_minted: datetime | None = None
 
     def accept(
         self, given: str | Turn | Sequence[str | Turn], *, namespace: str
     ) -> tuple[Turn, ...]:
-        """The turns as they go to ``namespace``, each with an id and a time.
+        """The turns as they go to ``namespace``, each with an id.
 
         Raises:
             InvalidTurn: one of them cannot be kept, or there is none.
@@ -68,7 +67,7 @@ class TurnIntake:
         for turn in turns:
             check_turn(turn, now=now, max_bytes=self._max_bytes)
         turns = [self._masked(turn, now, namespace) for turn in turns]
-        return tuple(self._settled(turn, now) for turn in turns)
+        return tuple(self._named(turn) for turn in turns)
 
     def _masked(self, turn: Turn, now: datetime, namespace: str) -> Turn:
         changes = self._guard.masked(namespace, turn)
@@ -79,22 +78,10 @@ class TurnIntake:
         check_turn(masked, now=now, max_bytes=self._max_bytes)
         return masked
 
-    def _settled(self, turn: Turn, now: datetime) -> Turn:
-        opened: dict[str, object] = {}
-        if not turn.message_id:
-            opened["message_id"] = self._new_id()
-        if turn.timestamp is None:
-            opened["timestamp"] = self._mint_timestamp(now)
-        return turn.model_copy(update=opened) if opened else turn
-
-    def _mint_timestamp(self, now: datetime) -> datetime:
-        """Now, but always after the last one, so that turns of one call keep their order."""
-        last = self._last_minted
-        # A clock that was far ahead and is set right must not date turns for ever.
-        follows = last is not None and now <= last <= now + _SET_BACK_AT_MOST
-        minted = last + _TICK if last is not None and follows else now
-        self._last_minted = minted
-        return minted
+    def _named(self, turn: Turn) -> Turn:
+        if turn.message_id:
+            return turn
+        return turn.model_copy(update={"message_id": self._new_id()})
 
 
 def _ending(turn: Turn, now: datetime) -> Turn:
@@ -125,6 +112,72 @@ def _user_turn(content: object) -> Turn:
             allowed="text that can be encoded as UTF-8",
             hint="Decode the original bytes with errors='replace'.",
         ) from error
+
+
+# --- turns that came without a time of their own
+
+_TICK = timedelta(microseconds=1)
+# How far a clock that is set back is followed with ticks, so that turns keep their order. One that
+# was far ahead and is set right must not date turns for ever.
+_FOLLOWED = timedelta(minutes=1)
+# Within a session the later statement counts. Workers, whose clock may be behind, refuse what
+# lies a day ahead.
+_FOLLOWED_IN_A_SESSION = CLOCK_SKEW_ALLOWED - timedelta(hours=1)
+_WORTH_A_LINE = timedelta(seconds=5)
+_MOST_SESSIONS = 10_000
+
+
+class TurnDating:
+    """Dates turns that have no time of their own, in the order in which they come.
+
+    Args:
+        clock: The present.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._read: datetime | None = None
+        self._last: datetime | None = None
+        self._sessions: OrderedDict[tuple[Scope, str], datetime] = OrderedDict()
+
+    def dated(self, scope: Scope, session_id: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        """The turns, each with a time: its own, or now.
+
+        A turn that is dated here is later than those of its session that were before it, also
+        where the clock was set back meanwhile, by up to 23 hours.
+        """
+        if all(turn.timestamp is not None for turn in turns):
+            return turns
+        now, session = self._present(), (scope, session_id)
+        return tuple(
+            turn
+            if turn.timestamp is not None
+            else turn.model_copy(update={"timestamp": self._next(now, session)})
+            for turn in turns
+        )
+
+    def _next(self, now: datetime, session: tuple[Scope, str]) -> datetime:
+        before = (
+            (self._last, _FOLLOWED),
+            (self._sessions.pop(session, None), _FOLLOWED_IN_A_SESSION),
+        )
+        ahead = [last for last, most in before if last is not None and now <= last <= now + most]
+        following = max(ahead) + _TICK if ahead else now
+        self._last = self._sessions[session] = following
+        while len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return following
+
+    def _present(self) -> datetime:
+        now = self._clock()
+        if self._read is not None and now < self._read - _WORTH_A_LINE:
+            _log.warning(
+                "the clock was set back; turns without a time of their own keep their order "
+                "within a session, for up to 23 hours",
+                seconds=round((self._read - now).total_seconds()),
+            )
+        self._read = now
+        return now
 
 
 # --- how callers' turns become updates: one in flight per session, what waits goes together

@@ -40,6 +40,7 @@ from engram.operations.session_writer import (
     Acknowledged,
     BatchLimits,
     SessionWriter,
+    TurnDating,
     TurnIntake,
     split_call,
 )
@@ -135,7 +136,7 @@ class Receipt(Answered):
 
 
 def _settled(asked: Encode, intake: Intake) -> Encode:
-    """Every turn checked, with an id and a time: sent twice, it is stored once."""
+    """Every turn checked, with an id: sent twice, it is stored once."""
     most = intake.settings.max_turns_per_call
     if len(asked.turns) > most:
         raise InvalidTurn(
@@ -229,6 +230,7 @@ class TurnHandlers:
         self._ready = ready
         self._gateway = gateway
         self._clock = clock
+        self._dating = TurnDating(clock)
         self._run_url = run_url
         self._repository = repository
         self._embedder = embedder
@@ -251,10 +253,12 @@ class TurnHandlers:
             TooManyRequests: too many sessions of this user may be running.
         """
         self.running.admit(scope, asked.session_id)
+        # Before anything is waited for: in the order in which they came.
+        turns = self._dating.dated(scope, asked.session_id, asked.turns)
         if self._ready is not None:
             await self._ready()
         call = EncodeCall(
-            turns=asked.turns,
+            turns=turns,
             extract_facts=asked.extract_facts,
             is_test=asked.is_test,
             embedder=self._embedder,

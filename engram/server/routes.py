@@ -305,12 +305,14 @@ class Health(BaseModel):
     Attributes:
         version: Of Engram.
         pid: The process.
+        collection_prefix: The name of its store.
         workflow_url: Where the Temporal UI shows a workflow, with a place for its id.
         run_url: The same for a run.
     """
 
     version: str
     pid: int | None = None
+    collection_prefix: str | None = None
     workflow_url: str | None = None
     run_url: str | None = None
 
@@ -329,6 +331,7 @@ async def health(request: Request, engine: Engine) -> Health:
     return Health(
         version=VERSION,
         pid=os.getpid(),
+        collection_prefix=request.app.state.settings.collection_prefix,
         workflow_url=engine.run_url(WORKFLOW_PLACE),
         run_url=engine.run_url(WORKFLOW_PLACE, RUN_PLACE),
     )

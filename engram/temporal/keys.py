@@ -31,6 +31,7 @@ from engram.system import draft_of, file_locked, private_draft, sync_folder
 
 NONCE_BYTES: Final = 12
 _KEY_BYTES: Final = 32
+_ABOUT: Final = "store.json"
 _CIPHER_KEY_ID_DIGITS: Final = 16
 # What another process shredded is forgotten here after so long.
 _FRESH_SECONDS: Final = 2.0
@@ -132,7 +133,7 @@ class FolderKeyStore:
             InvalidSettings: the master key is none.
         """
         _given_masters(master)
-        about = folder / "store.json"
+        about = folder / _ABOUT
         with _failing_typed(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "owners").mkdir(mode=0o700, exist_ok=True)
@@ -140,6 +141,11 @@ class FolderKeyStore:
                 with file_locked(folder / "lock"):
                     _begin(folder, about, new_secret, since, master)
         return cls(folder, new_secret=new_secret, master=master)
+
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether a store was made there."""
+        return (folder / _ABOUT).exists()
 
     @property
     def folder(self) -> Path:
@@ -327,7 +333,7 @@ class FolderKeyStore:
 
     @property
     def _about(self) -> Path:
-        return self._folder / "store.json"
+        return self._folder / _ABOUT
 
     @property
     def _master_path(self) -> Path:

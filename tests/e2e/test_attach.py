@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from engram.errors import (
     InvalidInput,
     InvalidQuery,
     InvalidScope,
+    InvalidSettings,
     InvalidTurn,
     MemoryClosed,
     MemoryNotFound,
@@ -816,3 +818,37 @@ async def test_waits_for_an_owner_that_starts(tmp_path: Path, fake: FakeEngine) 
             await attached.call(ADA, ENCODE, turn("hello"))
             assert len(fake.kept[ADA]) == 1
             await opening.__aexit__(None, None, None)
+
+
+async def test_an_owner_of_another_store_is_not_attached_to(
+    tmp_path: Path, fake: FakeEngine
+) -> None:
+    """Who asks for the store `staging` neither reads nor erases the owner's, `engram`."""
+    folder = DataFolder(tmp_path)
+    staging = Settings.load(data_dir=tmp_path, collection_prefix="staging")
+    async with (
+        own_or_attach(folder, SETTINGS),
+        serve_on_socket(fake, folder.socket, settings=SETTINGS),
+    ):
+        with pytest.raises(InvalidSettings, match=r"store 'engram'.*asks for 'staging'"):
+            async with attaching.open(user_id="ada", settings=staging):
+                pytest.fail("it is another store")
+        command = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-m",
+                "engram.cli",
+                "erase",
+                "-u",
+                "ada",
+                "--yes",
+                "-d",
+                str(tmp_path),
+            ),
+            env={**os.environ, "ENGRAM_COLLECTION_PREFIX": "staging"},
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, said = await command.communicate()
+    assert command.returncode != 0
+    assert "ENGRAM_COLLECTION_PREFIX asks for" in " ".join(said.decode().split())
+    assert not fake.working.is_set()

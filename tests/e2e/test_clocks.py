@@ -161,6 +161,24 @@ async def test_a_clock_moves_what_workflows_decide(memory: MemoryStore, clock: S
     assert {m.archived_at for m in left} == {years(3)}
 
 
+async def test_what_is_said_later_counts_though_the_clock_was_set_back(
+    memory: MemoryStore, clock: SetClock
+) -> None:
+    """An hour back in the middle of a session: what was said last is so, and comes last."""
+    await memory.encode("I live in Porto.", session_id="s1")
+    await memory.consolidate()
+    clock.now -= timedelta(hours=1)
+    await memory.encode("I moved to Lisbon.", session_id="s1")
+    await memory.consolidate()
+    hits = await memory.recall("Where does the user live?", memory_types=["semantic"])
+    assert ["Lisbon" in hit.memory.content for hit in hits] == [True]
+    turns = (await memory.list(memory_types=["episodic"])).memories
+    assert [one.content for one in sorted(turns, key=lambda one: one.known_at)] == [
+        "I live in Porto.",
+        "I moved to Lisbon.",
+    ]
+
+
 async def test_a_clock_that_is_behind_loses_nothing_that_is_said(
     memory: MemoryStore, clock: SetClock
 ) -> None:

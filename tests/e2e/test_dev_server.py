@@ -120,6 +120,21 @@ async def test_a_damaged_database_is_named_and_memories_need_none(
     await (await TemporalDevServer.start(folder, QUIET)).stop()
 
 
+@pytest.mark.parametrize("tables", [(), ("schema_version",)], ids=["empty", "without its tables"])
+async def test_a_database_that_lacks_its_tables_is_damaged(
+    folder: DataFolder, tables: tuple[str, ...]
+) -> None:
+    """A restore that a full disk ended left an empty file: no later start mends it."""
+    folder.temporal_db.touch()
+    with sqlite3.connect(folder.temporal_db) as made:
+        for table in tables:
+            made.execute(f"CREATE TABLE {table} (a)")
+    made.close()
+    with pytest.raises(DataFolderUnusable, match="sqlite, is damaged") as caught:
+        await TemporalDevServer.start(folder, QUIET)
+    assert not caught.value.retryable
+
+
 async def test_prepares_the_namespace(folder: DataFolder) -> None:
     """Retention and search attributes are as asked, also when settings change later.
 

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
+import shutil
 import sys
 import zlib
 from base64 import b64decode, b64encode
@@ -322,6 +324,62 @@ async def test_without_its_keys_a_folder_is_not_opened_and_makes_no_new_ones(
     away.rename(kept)
     async with opened(tmp_path / "data") as memory:
         assert len(await memory.working_memory("s1")) == 1
+
+
+@pytest.mark.slow
+async def test_keys_that_are_put_back_after_a_failed_start_open_the_folder(
+    tmp_path: Path,
+) -> None:
+    """With their record lost as well: the start that was refused left nothing in their way."""
+    data, away = tmp_path / "data", tmp_path / "away"
+    async with opened(data) as memory:
+        await memory.encode("I moved to Lisbon.", session_id="s1")
+    (data / "encryption").rename(away)
+    (data / "encryption.json").unlink()
+    with pytest.raises(EncryptionKeysUnusable, match="are missing") as refused:
+        async with opened(data):
+            pass
+    assert "audit trail" in str(refused.value.hint)
+    assert not (data / "encryption").exists()
+    assert not (data / "encryption.json").exists()
+    away.rename(data / "encryption")
+    async with opened(data) as memory:
+        assert len(await memory.working_memory("s1")) == 1
+    assert (data / "encryption.json").exists()
+
+
+def lost_keys_page() -> list[str]:
+    """What docs/encryption.md has moved out of a data folder whose keys are lost."""
+    page = (Path(__file__).parents[2] / "docs" / "encryption.md").read_text("utf-8")
+    told = page.partition("## When keys are lost")[2].partition("- Embedded:")[2]
+    return re.findall(r"`([^`]+)`", told.partition("out of the data folder")[0])
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+async def test_without_its_keys_a_folder_is_used_on_as_the_page_says(tmp_path: Path) -> None:
+    """Memories are all there, and turns that waited are consolidated."""
+    data, away = tmp_path / "data", tmp_path / "away"
+    async with opened(data) as memory:
+        await memory.encode("I live in Porto.", session_id="s1")
+        await memory.consolidate()
+        waiting = await memory.encode("My sister Ines plays the cello.", session_id="s1")
+    shutil.rmtree(data / "encryption")
+    (data / "encryption").mkdir()
+    away.mkdir()
+    for name in lost_keys_page():
+        for path in data.glob(f"{name}*" if name.endswith(".sqlite") else name):
+            path.rename(away / path.name)
+    async with opened(data) as memory:
+        asked = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "engram.cli", "consolidate", "--all", "-d", str(data)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert await asked.wait() == 0
+        await memory.wait_until(waiting, "extracted", ask=False)
+        found = [one.content for one in (await memory.list(memory_types=["semantic"])).memories]
+    assert any("Porto" in content for content in found)
+    assert any("cello" in content for content in found)
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ from engram.operations.registry import (
     Question,
     handles,
 )
+from engram.operations.session_writer import TurnDating
 from engram.operations.turns import (
     CONSOLIDATE,
     ENCODE,
@@ -48,6 +49,7 @@ from engram.operations.turns import (
 from engram.recall.context import block_of, without_said
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallExplanation, RecallHit, ScorePart
+from engram.system import system_clock
 
 MOMENT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 
@@ -81,6 +83,7 @@ class FakeEngine:
         self.delay = 0.0
         self._running = 0
         self.handlers = Handlers(self)
+        self._dating = TurnDating(system_clock)
         self.working = asyncio.Event()
 
     @handles(ENCODE)
@@ -88,8 +91,8 @@ class FakeEngine:
         """Keep the turns, once per message id."""
         ids = []
         session_id = asked.session_id
-        for turn in asked.turns:
-            assert turn.timestamp is not None, "settled before it comes here"
+        for turn in self._dating.dated(scope, session_id, asked.turns):
+            assert turn.timestamp is not None, "dated above"
             assert turn.message_id is not None, "settled before it comes here"
             key = f"{scope.tenant}/{session_id}/{turn.message_id}"
             episode = Episode(

@@ -251,6 +251,14 @@ async def owner(around: CheckContext) -> CheckResult:
         # It closes itself where it gets no answer.
         if await engine.answers_within(_ENGINE_SECONDS):
             await engine.close()
+            there, wanted = engine.collection_prefix, around.settings.collection_prefix
+            if there != wanted:
+                return failed(
+                    "owner",
+                    f"{whom} works on the folder's store {there!r}; the settings ask for "
+                    f"{wanted!r}",
+                    f"set ENGRAM_COLLECTION_PREFIX={there}, or use another data folder",
+                )
             return ok("owner", f"{whom} runs on the folder and answers")
     return failed(
         "owner",
@@ -263,6 +271,12 @@ async def server(around: CheckContext) -> CheckResult:
     """Temporal's development server runs under an owner, or not at all."""
     data = existing(around)
     if data is None or not _locked(data.server_lock):
+        if data is not None and not _is_database(data.temporal_db):
+            return failed(
+                "temporal server",
+                f"{data.temporal_db} is damaged",
+                "restore the whole folder from a backup; starting without one says what to do",
+            )
         return ok("temporal server", "does not run")
     record = ServerRecord.read(data.server_record)
     whom = f"process {record.pid}" if record else "an unknown process"
@@ -279,6 +293,17 @@ async def server(around: CheckContext) -> CheckResult:
             f"stop `engram up` and start it again; {data.server_log} says more",
         )
     return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
+
+
+_SQLITE: Final = b"SQLite format 3\0"
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file is one of SQLite's by its beginning, or is not there yet."""
+    if not path.exists():
+        return True
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 async def store(around: CheckContext) -> CheckResult:

@@ -20,13 +20,16 @@ from engram.cli.doctor import commands, installation, local
 from engram.cli.doctor.installation import CheckContext, CheckResult, State
 from engram.domain.learning import LearningRules
 from engram.embedded.folder import DataFolder, ServerRecord
+from engram.embedded.parts import serve_on_socket
 from engram.embedding.choice import make_embedder
 from engram.errors import EmbeddedPartMissing, PortInUse
 from engram.server.listening import public_listener
+from engram.settings import Settings
 from engram.storage.payload import identity_record
 from engram.system import FileLock
 from tests.support.cli import engram
 from tests.support.doctor_results import around, says
+from tests.support.fake_engine import FakeEngine
 from tests.support.model_server import Reply, answering, provider
 from tests.support.ports import free_port
 
@@ -237,6 +240,24 @@ async def test_server(data: Path, held: DataFolder) -> None:
     says(await local.server(around(data)), State.WARNING, "left behind", "process 4711")
     lock.release()
     says(await local.server(around(data)), State.OK)
+
+
+async def test_a_database_that_is_none(data: Path) -> None:
+    """The next start would fail over it; what is not there yet will be made."""
+    (data / "temporal.sqlite").touch()
+    says(await local.server(around(data)), State.FAILED, "temporal.sqlite is damaged", "backup")
+    (data / "temporal.sqlite").write_bytes(b"SQLite format 3\0" + bytes(84))
+    says(await local.server(around(data)), State.OK, "does not run")
+
+
+async def test_an_owner_of_another_store(data: Path, held: DataFolder) -> None:
+    """It answers, and would refuse every command with these settings."""
+    settings = Settings.load(collection_prefix="staging")
+    async with serve_on_socket(FakeEngine(), held.socket, settings=settings):
+        found = await local.owner(around(data))
+        says(found, State.FAILED, "'staging'", "'engram'", "ENGRAM_COLLECTION_PREFIX=staging")
+        same = around(data, {"ENGRAM_COLLECTION_PREFIX": "staging"})
+        says(await local.owner(same), State.OK, "answers")
 
 
 async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:

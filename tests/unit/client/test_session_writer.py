@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from engram.contracts.session import CallOutcome, EncodeCall, EncodeReply, EncodeRequest
+from engram.domain.scope import Scope
+from engram.domain.turns import Turn
 from engram.errors import TemporalUnavailable
-from engram.operations.session_writer import BatchLimits, SessionWriter, TurnIntake
+from engram.operations.session_writer import BatchLimits, SessionWriter, TurnDating
 from tests.support.clock import NOW
 from tests.support.encode_calls import call_of
 
@@ -47,21 +50,63 @@ def named(text: str) -> EncodeCall:
     return call_of([text])
 
 
+class Said:
+    """Turns without a time, as they are dated; the clock is set from outside."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self._dating = TurnDating(lambda: self.now)
+
+    def __call__(self, *texts: str, session_id: str = "s1", user: str = "ada") -> list[datetime]:
+        """Their times."""
+        turns = tuple(Turn(content=text) for text in texts)
+        dated = self._dating.dated(Scope.of("default", user), session_id, turns)
+        return [one.timestamp for one in dated if one.timestamp is not None]
+
+
 def test_a_clock_that_was_years_ahead_dates_no_turn_once_it_is_right() -> None:
     """Turns of one call keep their order; a step back of a second is followed, years are not."""
-    present = NOW
-    intake = TurnIntake(lambda: present, lambda: "id", max_bytes=100)
-    present = NOW + timedelta(days=3650)
-    intake.accept(["said too late"], namespace="default")
-    present = NOW
-    first, second = (one.timestamp for one in intake.accept(["one", "two"], namespace="default"))
+    said = Said()
+    said.now = NOW + timedelta(days=3650)
+    said("said too late")
+    said.now = NOW
+    first, second = said("one", "two")
     assert first == NOW
-    assert second is not None
     assert first < second
-    present = NOW - timedelta(seconds=1)
-    (third,) = (one.timestamp for one in intake.accept(["three"], namespace="default"))
-    assert third is not None
+    said.now = NOW - timedelta(seconds=1)
+    (third,) = said("three", session_id="s2")
     assert second < third < NOW + timedelta(seconds=1)
+
+
+def test_a_turn_is_never_older_than_the_one_before_it_in_its_session() -> None:
+    """After an hour back, every session goes on where it was; a new one, or another's, is now."""
+    said = Said()
+    (first,) = said("I live in Porto.")
+    (aside,) = said("I like tea.", session_id="s2")
+    said.now = NOW - timedelta(hours=1)
+    second, third = said("I moved to Lisbon.", "I like it.")
+    assert first < second < third < first + timedelta(seconds=1)
+    assert said("Hello.", user="bob") == [said.now]
+    assert aside < said("I like coffee, too.", session_id="s2")[0]
+    assert third < said("It rains.")[0] < first + timedelta(seconds=1)
+
+
+def test_a_time_of_its_own_is_kept() -> None:
+    """It is what the application says, and moves no turn that has none."""
+    dating, scope = TurnDating(lambda: NOW), Scope.of("default", "ada")
+    given = NOW + timedelta(hours=3)
+    turns = (Turn(content="one", timestamp=given), Turn(content="two"))
+    assert [one.timestamp for one in dating.dated(scope, "s1", turns)] == [given, NOW]
+
+
+def test_a_clock_that_was_set_back_is_told_of_once() -> None:
+    """With how far; a step of a second is no news."""
+    said = Said()
+    with capture_logs() as lines:
+        for back in (0, 1, 3600, 3600):
+            said.now = NOW - timedelta(seconds=back)
+            said("I like tea.")
+    assert [(line["log_level"], line["seconds"]) for line in lines] == [("warning", 3599)]
 
 
 async def test_waiting_calls_share_the_next_update() -> None:
