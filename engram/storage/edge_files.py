@@ -262,18 +262,15 @@ class OpenStore:
         return {kind: shard.info().points_count for kind, shard in self.shards.items()}
 
     def create(self, memory_type: MemoryType, folder: Path) -> engine.EdgeShard:
-        """A new, empty shard in a folder that is not there yet, for what this type holds."""
-        fresh = _ready_shard(folder, memory_type, self.config, making=True)
-        if self.shards[memory_type].info().points_count:
-            for make in _missing_indexes(fresh, memory_type):
-                make()
-        return fresh
+        """A new, empty shard in a folder that is not there yet, with the indexes of this type's."""
+        indexed = self._indexed(memory_type)
+        return _ready_shard(folder, memory_type, self.config, making=True, indexed=indexed)
 
     def missing_indexes(self, memory_type: MemoryType) -> Iterator[Callable[[], None]]:
         """What makes the indexes that the type lacks, one by one; it has them with its memories.
 
-        A type without memories has none, but for turns: they are what a store begins with. An
-        index is ten files, and no question reaches a type that is empty.
+        A type that never had memories has none, but for turns: they are what a store begins
+        with. An index is ten files, and no question reaches a type that has none.
         """
         return _missing_indexes(self.shards[memory_type], memory_type)
 
@@ -285,18 +282,27 @@ class OpenStore:
             OSError: likewise, the folders cannot be renamed.
         """
         folder = self.folders[memory_type]
+        # The first memory of a type may have come, and gone, after the copy was begun.
+        indexed = self._indexed(memory_type)
         self.shards[memory_type].close()
         try:
             replace(folder)
-            self.shards[memory_type] = self._load(memory_type)
+            self.shards[memory_type] = self._load(memory_type, indexed=indexed)
         except BaseException:
             undo(folder)
-            self.shards[memory_type] = self._load(memory_type)
+            self.shards[memory_type] = self._load(memory_type, indexed=indexed)
             raise
 
-    def _load(self, memory_type: MemoryType) -> engine.EdgeShard:
+    def _indexed(self, memory_type: MemoryType) -> bool:
+        """Whether a type has its indexes: questions reach it from then on, also when it is empty.
+
+        So what takes its place must have them, whatever is left in it.
+        """
+        return bool(self.shards[memory_type].info().payload_schema)
+
+    def _load(self, memory_type: MemoryType, *, indexed: bool) -> engine.EdgeShard:
         folder = self.folders[memory_type]
-        return _ready_shard(folder, memory_type, self.config, making=False)
+        return _ready_shard(folder, memory_type, self.config, making=False, indexed=indexed)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -416,13 +422,18 @@ def _holds_memories(folder: Path, config: engine.EdgeConfig) -> bool:
 
 
 def _ready_shard(
-    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig, *, making: bool
+    folder: Path,
+    memory_type: MemoryType,
+    config: engine.EdgeConfig,
+    *,
+    making: bool,
+    indexed: bool = False,
 ) -> engine.EdgeShard:
     with engine_errors(f"opening {folder.name}"):
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
         try:
-            if memory_type is MemoryType.EPISODIC or shard.info().points_count:
+            if indexed or memory_type is MemoryType.EPISODIC or shard.info().points_count:
                 for make in _missing_indexes(shard, memory_type):
                     make()
             if making:

@@ -208,3 +208,26 @@ async def test_stores_of_other_users_close_with_the_first(tmp_path: Path) -> Non
         await bob.encode("too late", session_id="s1")
     with pytest.raises(MemoryClosed):
         memory.for_user("eve")
+
+
+@pytest.mark.parametrize("removal", ["erase", "compact"])
+async def test_others_go_on_when_the_last_of_a_type_is_gone(tmp_path: Path, removal: str) -> None:
+    """Files are rewritten without the folder's only denial and fact: all others' calls succeed."""
+    async with engram.open(tmp_path / "data", user_id="ada") as ada:
+        bob = ada.for_user("bob")
+        said = await ada.encode("I don't use Mongo. Mail ada@example.org.", session_id="s")
+        assert said.negation_ids
+        assert said.fact_ids
+        if removal == "erase":
+            await ada.erase()
+            await ada.erased()
+        else:
+            await ada.forget(said.episode_ids[0])
+            await ada.compact()
+        assert not (await bob.list()).memories
+        told = await bob.encode("I don't use Vim. I live in Oslo.", session_id="s")
+        await bob.consolidate()
+        listed = {memory.id for memory in (await bob.list()).memories}
+        assert listed >= {*told.episode_ids, *told.negation_ids}
+        assert not (await bob.validate()).findings
+        assert (await bob.health()).memories == len(listed)
