@@ -429,7 +429,7 @@ def _ready_shard(
     making: bool,
     indexed: bool = False,
 ) -> engine.EdgeShard:
-    with engine_errors(f"opening {folder.name}"):
+    with engine_errors(f"opening {folder.name}", "Restore a backup of the whole data folder."):
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
         try:

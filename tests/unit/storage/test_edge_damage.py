@@ -1,0 +1,152 @@
+"""Damaged files of an in-process store: what they cost, and who is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from engram.domain.memories import Episode, MemoryType
+from engram.errors import StorageError
+from engram.ports import SearchRequest
+from engram.storage.edge import EdgeRepository
+from engram.storage.edge_engine import engine
+from engram.storage.ledger import ledger_id
+from tests.support.clock import NOW
+from tests.support.engines import ADA, BOB, episode, new, open_engine_at, vectors
+
+EPISODIC = MemoryType.EPISODIC
+
+
+def cut_off(folder: Path, file: str, size: int) -> None:
+    """End a file of the turns' payloads after so many bytes."""
+    found = _payload_file(folder, file)
+    assert found.stat().st_size > size
+    os.truncate(found, size)
+
+
+def overwrite(folder: Path, file: str, start: int) -> None:
+    """Put noise in a file of the turns' payloads, from this byte on."""
+    with _payload_file(folder, file).open("r+b") as opened:
+        opened.seek(start)
+        opened.write(b"\xff" * 20_000)
+
+
+def _payload_file(folder: Path, file: str) -> Path:
+    (found,) = folder.glob(f"engram_episodic/segments/*/payload_storage/{file}")
+    return found
+
+
+Damage = Callable[[Path, str, int], None]
+
+
+async def damaged(
+    folder: Path, damage: Damage, file: str, where: int
+) -> tuple[EdgeRepository, list[Episode]]:
+    """An open store in which the payloads of the last turns of a user are lost, and all of them.
+
+    Two at a time became known at the same moment; another user has one turn, stored first.
+    """
+    repository = await open_engine_at(folder)
+    await repository.insert(BOB, [new(episode(BOB, "first", known_at=NOW + timedelta(days=9)))])
+    turns = [
+        episode(ADA, f"turn {number}", known_at=NOW + timedelta(days=number // 2))
+        for number in range(10)
+    ]
+    for turn in turns:
+        await repository.insert(ADA, [new(turn)])
+    await repository.close()
+    # The engine takes its journals into its files when it opens them.
+    await (await open_engine_at(folder)).close()
+    damage(folder, file, where)
+    return await open_engine_at(folder), turns
+
+
+async def pages(repository: EdgeRepository, size: int) -> tuple[list[str], list[str]]:
+    """The ids that a walk through all turns of the user gives: read, and not readable."""
+    read: list[str] = []
+    unreadable: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await repository.scroll(ADA, EPISODIC, limit=size, cursor=cursor)
+        read += [memory.id for memory in page.memories]
+        unreadable += page.unreadable
+        if (cursor := page.cursor) is None:
+            return read, unreadable
+
+
+@pytest.mark.parametrize(
+    ("damage", "file", "where"),
+    [
+        (cut_off, "page_0.dat", 4_000),
+        (overwrite, "page_0.dat", 4_000),
+        (cut_off, "tracker.dat", 110),
+    ],
+)
+async def test_a_damaged_payload_costs_no_other(
+    folder: Path, damage: Damage, file: str, where: int
+) -> None:
+    """It is left out and named, whether the engine fails or knows nothing of it any more."""
+    repository, turns = await damaged(folder, damage, file, where)
+    for at_once in (1, 2, 3, 100):
+        read, lost = await pages(repository, at_once)
+        assert 0 < len(read) < 10
+        assert len(read) + len(lost) == 10
+        assert {*read, *lost} == {turn.id for turn in turns}
+    assert set(await repository.get(ADA, [turn.id for turn in turns])) == set(read)
+    request = SearchRequest(vectors=vectors(), types=(EPISODIC,), limit=20)
+    assert {one.memory.id for one in await repository.search(ADA, request)} == set(read)
+    assert (await repository.info()).details["unreadable"] == len(lost)
+    with pytest.raises(StorageError, match="cannot be read"):
+        await repository.get(ADA, lost[:1], fresh=True)
+    await repository.close()
+
+
+async def test_users_are_found_beside_damaged_memories(folder: Path) -> None:
+    """Passes that walk over everybody's memories end, and miss nobody whose can be read."""
+    repository, turns = await damaged(folder, cut_off, "tracker.dat", 30)
+    read, lost = await pages(repository, 100)
+    assert (read, {*lost}) == ([], {turn.id for turn in turns})
+    for limit in (1, 100):
+        found = await repository.scopes(EPISODIC, (), order_by="known_at", limit=limit)
+        assert found == (BOB,)
+    await repository.close()
+
+
+async def test_a_failure_of_the_engine_names_the_type_and_what_to_do(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of its own text: it can quote a payload."""
+    repository = await open_engine_at(folder)
+    await repository.insert(ADA, [new(episode(ADA, "turn"))])
+
+    class FailingShard:
+        def count(self, request: object) -> int:
+            raise RuntimeError("this is turn")
+
+    monkeypatch.setitem(repository.shards, EPISODIC, FailingShard())
+    with pytest.raises(StorageError, match="counting in engram_episodic") as failed:
+        await repository.count(ADA, EPISODIC)
+    assert "backup" in (failed.value.hint or "")
+    assert "this is turn" not in str(failed.value)
+    monkeypatch.undo()
+    await repository.close()
+
+
+async def test_nothing_is_written_beside_a_damaged_record_of_what_was_forgotten(
+    folder: Path,
+) -> None:
+    """It could be what was forgotten; the error says what is damaged, and others go on."""
+    repository = await open_engine_at(folder)
+    turn = episode(ADA, "turn")
+    await repository.bury(ADA, [turn.id], drawn={}, key="key")
+    repository.shards[EPISODIC].update(engine.UpdateOperation.clear_payload([ledger_id(ADA)]))
+    await repository.close()
+    repository = await open_engine_at(folder)
+    with pytest.raises(StorageError, match="forgotten cannot be read"):
+        await repository.insert(ADA, [new(turn)])
+    assert not await repository.insert(BOB, [new(episode(BOB, "turn"))])
+    await repository.close()
