@@ -238,6 +238,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                     "dimensions": self._dimensions,
                     "points": points,
                     "unreadable": len(self._unreadable),
+                    "missing": sum(self._store.known.missing.values()),
                 }
             ),
         )
@@ -255,12 +256,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         # In one go: whoever went on meanwhile may have marked turns, and concluded before.
         for memory_type in (*_CONCLUSIONS, MemoryType.EPISODIC):
             self._flush(memory_type)
+        self._store.known.note()
 
     def _flush(self, memory_type: MemoryType) -> bool:
         if memory_type not in self._unflushed:
             return False
         with self._errors("flushing", memory_type):
             self._shards[memory_type].flush()
+            self._store.known.flushed(memory_type, self._shards[memory_type].info().points_count)
         del self._unflushed[memory_type]
         self._unsynced.discard(memory_type)
         return True
@@ -742,6 +745,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 gone = [str(point_id) for point_id in ids]
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
+                self._store.known.deleting(memory_type)
                 try:
                     self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
                 finally:

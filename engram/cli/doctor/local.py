@@ -299,7 +299,19 @@ async def store(around: CheckContext) -> CheckResult:
         return failed("store", error.message, error.hint or "start a new store")
     except EngramError as error:
         return failed("store", error.message, "mend the embedder first")
+    if missing := _missing(data.store / f"{prefix}.points.json"):
+        return failed(
+            "store",
+            f"{missing} memories are missing: files were damaged",
+            "restore the folder from a backup; docs/operations.md says how to go on without them",
+        )
     return ok("store", f"schema {stored['schema_version']}, {stored['embedder']}")
+
+
+def _missing(noted: Path) -> int:
+    """How many memories were found missing when the store was opened last."""
+    found = (read_record(noted) or {}).get("missing")
+    return sum(found.values()) if isinstance(found, dict) else 0
 
 
 def ports(around: CheckContext) -> CheckResult:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from engram.domain.memories import Episode, MemoryType
 from engram.errors import StorageError
@@ -17,6 +20,7 @@ from engram.storage.edge_engine import engine
 from engram.storage.ledger import ledger_id
 from tests.support.clock import NOW
 from tests.support.engines import ADA, BOB, episode, new, open_engine_at, vectors
+from tests.support.raw_files import copy_folder
 
 EPISODIC = MemoryType.EPISODIC
 
@@ -150,3 +154,97 @@ async def test_nothing_is_written_beside_a_damaged_record_of_what_was_forgotten(
         await repository.insert(ADA, [new(turn)])
     assert not await repository.insert(BOB, [new(episode(BOB, "turn"))])
     await repository.close()
+
+
+async def with_turns(folder: Path, count: int) -> list[Episode]:
+    """The turns of a closed store: so many, and no more than their last flush knows of."""
+    repository = await open_engine_at(folder)
+    turns = [episode(ADA, f"turn {number}") for number in range(count)]
+    await repository.insert(ADA, map(new, turns))
+    await repository.close()
+    return turns
+
+
+def lose(folder: Path, kept: int) -> None:
+    """Damage what says which turns there are: the first ones are left, and the log has none."""
+    (ids,) = folder.glob("engram_episodic/segments/*/mutable_id_tracker.mappings")
+    # An operation, the position and the id of each.
+    os.truncate(ids, kept * (ids.stat().st_size // 10))
+    shutil.rmtree(folder / "engram_episodic" / "wal")
+
+
+async def test_missing_memories_are_told_until_a_backup_is_back(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Files that were cut off open as a store with fewer: that is logged once, and remembered."""
+    await with_turns(folder, 10)
+    backup = copy_folder(folder, tmp_path / "backup")
+    lose(folder, 4)
+    with capture_logs() as said:
+        repository = await open_engine_at(folder)
+    left = await repository.count(ADA, EPISODIC)
+    assert 0 < left < 10
+    (line,) = [one for one in said if one["log_level"] == "error"]
+    assert (line["memory_type"], line["missing"], line["there"]) == ("episodic", 10 - left, left)
+    # What comes, goes and is rewritten since changes nothing about it.
+    await repository.insert(ADA, [new(episode(ADA, "later"))])
+    await repository.flush()
+    await repository.delete(ADA, EPISODIC, [episode(ADA, "later").id])
+    await repository.rebuild()
+    await repository.close()
+    with capture_logs() as said:
+        repository = await open_engine_at(folder)
+    assert not said
+    assert (await repository.info()).details["missing"] == 10 - left
+    await repository.close()
+    repository = await open_engine_at(backup)
+    assert (await repository.info()).details["missing"] == 0
+    await repository.close()
+
+
+async def test_a_type_of_which_nothing_is_left_is_not_opened_as_empty(folder: Path) -> None:
+    """As with a missing folder; who goes on without it deletes the note of what there was."""
+    await with_turns(folder, 10)
+    lose(folder, 0)
+    with pytest.raises(StorageError, match="None of 10 memories of the type episodic"):
+        await open_engine_at(folder)
+    (folder / "engram.points.json").unlink()
+    repository = await open_engine_at(folder)
+    assert await repository.count(ADA, EPISODIC) == 0
+    assert (await repository.info()).details["missing"] == 0
+    await repository.close()
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+async def test_what_was_deleted_is_never_missed(
+    folder: Path, tmp_path: Path, flushed: bool
+) -> None:
+    """Killed between any two steps of an erasure, a store opens and misses nothing."""
+    turns = await with_turns(folder, 600)
+    repository = await open_engine_at(folder)
+    await repository.delete(ADA, EPISODIC, [turn.id for turn in turns[:50]])
+    if flushed:
+        await repository.flush()
+    assert await missing_in_copy(folder, tmp_path / "deleted") == 0
+    await repository.insert(BOB, [new(episode(BOB, "turn"))])
+    await repository.flush()
+    steps, left = 0, 0
+    erasing = asyncio.create_task(repository.erase(ADA))
+    while not erasing.done():
+        await asyncio.sleep(0)
+        before, left = left, repository.shards[EPISODIC].info().points_count
+        if left != before:
+            steps += 1
+            assert await missing_in_copy(folder, tmp_path / str(steps)) == 0
+    await repository.close()
+    assert steps > 2
+    assert await missing_in_copy(folder, tmp_path / "erased") == 0
+
+
+async def missing_in_copy(folder: Path, copy: Path) -> int:
+    """How many memories a store lacks that is opened as the files of another are now."""
+    repository = await open_engine_at(copy_folder(folder, copy))
+    missing = (await repository.info()).details["missing"]
+    await repository.close()
+    shutil.rmtree(copy)
+    return int(missing)
