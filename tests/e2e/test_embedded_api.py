@@ -22,6 +22,7 @@ from engram.errors import (
     InvalidTurn,
     MemoryClosed,
     MemoryNotFound,
+    StorageError,
 )
 
 MARCH = datetime(2026, 3, 2, 10, tzinfo=UTC)
@@ -231,3 +232,19 @@ async def test_others_go_on_when_the_last_of_a_type_is_gone(tmp_path: Path, remo
         assert listed >= {*told.episode_ids, *told.negation_ids}
         assert not (await bob.validate()).findings
         assert (await bob.health()).memories == len(listed)
+
+
+async def test_a_store_that_is_missing_is_not_begun_anew(tmp_path: Path) -> None:
+    """Its folder is gone: opening says so, every time; put back, everything is there."""
+    folder = tmp_path / "data"
+    async with engram.open(folder, user_id="ada") as ada:
+        said = await ada.encode("I live in Oslo.", session_id="s")
+    (folder / "store").rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(StorageError, match="missing"):
+            async with engram.open(folder, user_id="ada"):
+                pass
+    (folder / "store").rmdir()
+    (tmp_path / "elsewhere").rename(folder / "store")
+    async with engram.open(folder, user_id="ada") as ada:
+        assert (await ada.get(said.episode_ids[0])).content == "I live in Oslo."

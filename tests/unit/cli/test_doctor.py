@@ -250,6 +250,13 @@ async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:
         lock.release()
 
 
+async def test_a_store_that_is_missing_is_no_empty_one(data: Path) -> None:
+    """Where there was one it must be restored; another collection prefix begins a new one."""
+    DataFolder(data).note_store("engram")
+    says(await local.store(around(data)), State.FAILED, "missing", "backup")
+    says(await local.store(around(data, {"ENGRAM_COLLECTION_PREFIX": "other"})), State.OK, "empty")
+
+
 async def test_store(data: Path) -> None:
     """Of this version and embedder it is well; of others, without its record, or less, not."""
     says(await local.store(around(data)), State.OK, "empty")
