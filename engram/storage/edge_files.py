@@ -270,7 +270,8 @@ class KnownCounts:
         found = _read_counts(file)
         self._least = _counts_in(found, "points")
         self._missing = _counts_in(found, "missing")
-        self._noted = True
+        # Whether the file says what is known.
+        self._noted = self._least.keys() >= set(STORED_TYPES)
 
     @property
     def missing(self) -> Mapping[MemoryType, int]:
@@ -284,7 +285,7 @@ class KnownCounts:
             StorageError: nothing is left of a type.
         """
         for kind, count in counts.items():
-            least = self._least.get(kind, 0)
+            least = self._least.setdefault(kind, count)
             if least and not count:
                 raise self._all_gone(kind, least)
             if count < least:

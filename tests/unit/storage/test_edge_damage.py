@@ -215,6 +215,24 @@ async def test_a_type_of_which_nothing_is_left_is_not_opened_as_empty(folder: Pa
     await repository.close()
 
 
+async def test_what_is_lost_is_noticed_in_a_store_that_was_made_before_any_was_noted(
+    folder: Path,
+) -> None:
+    """It opens as ever; from then on it is known how many memories it has."""
+    await with_turns(folder, 10)
+    (folder / "engram.points.json").unlink()
+    repository = await open_engine_at(folder)
+    assert (await repository.info()).details["missing"] == 0
+    await repository.close()
+    lose(folder, 4)
+    repository = await open_engine_at(folder)
+    assert (await repository.info()).details["missing"] == 10 - await repository.count(
+        ADA, EPISODIC
+    )
+    assert (await repository.info()).details["missing"]
+    await repository.close()
+
+
 @pytest.mark.parametrize("flushed", [True, False])
 async def test_what_was_deleted_is_never_missed(
     folder: Path, tmp_path: Path, flushed: bool
