@@ -224,7 +224,7 @@ def promotions(found: PromotionsReport) -> None:
 def health(found: HealthReport) -> None:
     """What is not well with a user's memories; exit code 1 if something is not.
 
-    Looks for wrong energies, orphans, everything or nothing being promoted, and
+    Looks for missing memories, wrong energies, orphans, everything or nothing being promoted, and
     decay that is too eager.
 
     Example: engram health -u ada
@@ -249,7 +249,13 @@ def validate(found: ValidationReport) -> None:
         return
     output.console.print(_listed(found.counts), style="yellow")
     _print_findings(found.findings)
-    output.console.print("engram repair ID mends one.", style="dim")
+    lost = [name for name in ("missing", "unreadable") if name in found.counts]
+    output.console.print(
+        f"Restore a backup before you repair anything: memories are {' or '.join(lost)}."
+        if lost
+        else "engram repair ID mends one.",
+        style="dim",
+    )
 
 
 # --- single memories: everything about one, and mending it

@@ -17,7 +17,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from engram.errors import DataFolderInUse, DataFolderUnusable, PortInUse, StorageUnavailable
+from engram.errors import (
+    DataFolderInUse,
+    DataFolderUnusable,
+    PortInUse,
+    StorageError,
+    StorageUnavailable,
+)
 from engram.logging import get_logger
 from engram.system import FileLock, private_draft
 
@@ -141,6 +147,41 @@ class DataFolder:
     def store(self) -> Path:
         """Where the memory store keeps its files."""
         return self.path / "store"
+
+    def store_record(self, prefix: str) -> Path:
+        """What a store with this collection prefix says of itself; it has it from the first."""
+        return self.store / f"{prefix}.store.json"
+
+    def has_lost_store(self, prefix: str) -> bool:
+        """Whether there was a store with this collection prefix, and is none any more."""
+        return prefix in self._stores_made() and not self.store_record(prefix).exists()
+
+    def require_store(self, prefix: str) -> None:
+        """See to it that no empty store is made in the place of one that was lost.
+
+        Raises:
+            StorageError: there was one with this collection prefix, and is none any more.
+        """
+        if self.has_lost_store(prefix):
+            raise StorageError(
+                f"The store at {self.store}, with the collection prefix {prefix}, is missing.",
+                hint="Restore it from a backup of the whole data folder, or start a new store "
+                "(ENGRAM_DATA_DIR): one made empty in its place would hide the loss.",
+            )
+
+    def note_store(self, prefix: str) -> None:
+        """There is a store with this collection prefix: if it is missing later, it was lost."""
+        made = self._stores_made()
+        if prefix not in made:
+            write_record(self._stores_record, {"made": sorted({*made, prefix})}, durable=True)
+
+    @property
+    def _stores_record(self) -> Path:
+        return self.path / "stores.json"
+
+    def _stores_made(self) -> list[str]:
+        made = (read_record(self._stores_record) or {}).get("made")
+        return [*map(str, made)] if isinstance(made, list) else []
 
     @property
     def temporal_db(self) -> Path:

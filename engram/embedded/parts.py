@@ -144,13 +144,20 @@ async def _kept(
 async def _open_store(folder: DataFolder, settings: Settings, embedder: Embedder) -> EdgeRepository:
     from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
 
-    return await EdgeRepository.open(
+    folder.require_store(settings.collection_prefix)
+    repository = await EdgeRepository.open(
         folder.store,
         embedder_identity=embedder.identity,
         dimensions=await embedder.dimensions(),
         settings=settings,
         stamp=review_stamp(settings.lifecycle_rules),
     )
+    try:
+        folder.note_store(settings.collection_prefix)
+    except BaseException:
+        await repository.close()
+        raise
+    return repository
 
 
 # So many intervals in which something was written may pass before the engine is flushed.

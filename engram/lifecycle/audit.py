@@ -342,6 +342,7 @@ def _turned(memory: DerivedMemory) -> bool:
 class Ailment(StrEnum):
     """The ways in which memories may not live as they should."""
 
+    MISSING = "missing"
     WRONG_ENERGIES = "wrong_energies"
     ORPHANS = "orphans"
     EVERYTHING_PROMOTES = "everything_promotes"
@@ -376,9 +377,11 @@ class Census:
         rules: From where on something is unhealthy.
         book: By which the memories live.
         now: The present.
+        missing: Of the whole store's memories, how many are gone without having been deleted.
     """
 
-    def __init__(self, rules: HealthRules, book: Rulebook, now: datetime) -> None:
+    def __init__(self, rules: HealthRules, book: Rulebook, now: datetime, missing: int = 0) -> None:
+        self._missing = missing
         self._rules = rules
         self._book = book
         self._now = now
@@ -405,9 +408,10 @@ class Census:
                 self._eager.append(memory.id)
         self._count_promotion(memory)
 
-    def diagnose(self) -> list[Diagnosis]:
-        """What is not well; empty if everything is."""
-        found = [*self._of_energies(), *self._of_orphans()]
+    def diagnose(self, *, unreadable: int = 0) -> list[Diagnosis]:
+        """What is not well; empty if everything is. ``unreadable``: memories beside the counted."""
+        lost = bool(self._missing or unreadable)
+        found = [*self._of_missing(), *self._of_energies(), *self._of_orphans(lost=lost)]
         return [*found, *self._of_promotion(), *self._of_decay()]
 
     def _is_wrong(self, memory: AnyMemory) -> bool:
@@ -442,6 +446,20 @@ class Census:
         self._used += began_below and bool(memory.access_count)
         self._risen += rose
 
+    def _of_missing(self) -> list[Diagnosis]:
+        if not self._missing:
+            return []
+        return [
+            Diagnosis(
+                ailment=Ailment.MISSING,
+                memories=self._missing,
+                what=f"{self._missing} memories of the store, of all its users, are missing: "
+                "files were damaged.",
+                hint="Restore a backup of the whole data folder; docs/operations.md says how to go "
+                "on without them.",
+            )
+        ]
+
     def _of_energies(self) -> list[Diagnosis]:
         if not self._energies:
             return []
@@ -455,7 +473,7 @@ class Census:
             )
         ]
 
-    def _of_orphans(self) -> list[Diagnosis]:
+    def _of_orphans(self, *, lost: bool) -> list[Diagnosis]:
         if not self._orphans:
             return []
         return [
@@ -463,7 +481,10 @@ class Census:
                 ailment=Ailment.ORPHANS,
                 memories=len(self._orphans),
                 what=f"{len(self._orphans)} active conclusions name turns that do not exist.",
-                hint="engram repair ID archives one; forgetting a turn should have taken it along.",
+                hint="Restore a backup before any is archived: their turns are missing, or cannot "
+                "be read."
+                if lost
+                else "engram repair ID archives one; forgetting a turn should have taken it along.",
                 examples=tuple(self._orphans[:5]),
             )
         ]

@@ -134,16 +134,18 @@ async def health(
     now: datetime,
     book: Rulebook,
     rules: HealthRules,
+    missing: int = 0,
 ) -> tuple[int, list[Diagnosis]]:
-    """How many memories there are, and how they do."""
-    census = Census(rules, book, now)
-    async for page in pages(repository, scope, population):
+    """How many memories there are, and how they do; ``missing``: of the whole store."""
+    census = Census(rules, book, now, missing)
+    unreadable: list[str] = []
+    async for page in pages(repository, scope, population, unreadable=unreadable):
         known = await known_to(repository, scope, page)
         for memory in page:
             findings = check(memory, known, now, book)
             orphan = any(finding.problem is Problem.ORPHAN for finding in findings)
             census.count(memory, orphan=orphan)
-    return census.seen, census.diagnose()
+    return census.seen, census.diagnose(unreadable=len(unreadable))
 
 
 # --- mending what is wrong with one memory and its neighbours; doing it twice is doing it once

@@ -377,6 +377,7 @@ class InspectionHandlers:
             self._clock(),
             self._book(scope),
             self._health_rules,
+            await self._missing(),
         )
         return HealthReport(memories=seen, diagnoses=tuple(found))
 
@@ -443,6 +444,9 @@ class InspectionHandlers:
         if unreadable:
             # Of a newer version, or damaged: left out of every answer.
             counts["unreadable"] = unreadable
+        if missing := await self._missing():
+            # Of all users of the store: what is gone does not say whose it was.
+            counts["missing"] = missing
         return ValidationReport(
             memories=seen, counts=dict(sorted(counts.items())), findings=tuple(found[:MOST_LISTED])
         )
@@ -463,6 +467,10 @@ class InspectionHandlers:
             return RepairReport(memory_id=asked.memory_id, dry_run=True, found=found)
         mended = await repairer.repair(scope, asked.memory_id, now)
         return RepairReport(memory_id=asked.memory_id, found=found, mended=tuple(mended))
+
+    async def _missing(self) -> int:
+        """How many memories the store has lost, as far as it can tell."""
+        return int((await self._repository.info()).details.get("missing", 0))
 
     def _book(self, scope: Scope) -> Rulebook:
         return rulebook(self._rules, scope.namespace)

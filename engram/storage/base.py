@@ -12,11 +12,18 @@ from itertools import chain, repeat
 from typing import ClassVar, Final, Generic
 
 import structlog
+from pydantic import ValidationError
 
 from engram.domain.identity import operation_id
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import InvalidQuery, LostUpdate, MemoryClosed, StorageError, UserErased
+from engram.errors import (
+    InvalidQuery,
+    LostUpdate,
+    MemoryClosed,
+    StorageError,
+    UserErased,
+)
 from engram.giving_way import give_way, yielding_to_event_loop
 from engram.ports import (
     Candidate,
@@ -261,6 +268,14 @@ def found_values(counts: Mapping[str, int], points: int) -> set[str | None]:
     """The values that are counted, and None if they do not account for all points."""
     named: set[str | None] = {value for value, count in counts.items() if count}
     return named | {None} if sum(counts.values()) < points else named
+
+
+def _whose(payload: Payload) -> Scope | None:
+    """The user that a payload names; None if it is damaged."""
+    try:
+        return Scope(namespace=payload["namespace"], user_id=payload["user_id"])
+    except (KeyError, ValidationError):
+        return None
 
 
 class EngineRepository(ABC, Generic[EngineFilter]):
@@ -747,17 +762,21 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         if limit < 1:
             raise InvalidQuery(f"{limit} users were asked for.", allowed="1 or more")
         found: dict[Scope, None] = {}
+        damaged: set[str] = set()
         while len(found) < limit:
             # Who was found is left out from then on, however much of theirs matches.
-            rest = self._filters.across_tenants(memory_type, where, without=[*skip, *found])
+            left = (*where, Not(HasId(tuple(damaged)))) if damaged else where
+            rest = self._filters.across_tenants(memory_type, left, without=[*skip, *found])
             payloads = await self._by_time(
                 memory_type, rest, field=order_by, descending=False, limit=_USERS_AT_ONCE
             )
             if not payloads:
                 break
-            for payload in payloads:
-                scope = Scope(namespace=payload["namespace"], user_id=payload["user_id"])
-                found.setdefault(scope)
+            before = len(found)
+            found |= dict.fromkeys(filter(None, map(_whose, payloads)))
+            if len(found) == before:
+                # Otherwise each would name somebody who is not found yet.
+                damaged.update(payload["id"] for payload in payloads)
         return tuple(found)[:limit]
 
     async def values(self, memory_type: MemoryType, field: str) -> frozenset[str | None]:
@@ -798,7 +817,8 @@ class EngineRepository(ABC, Generic[EngineFilter]):
             if start:
                 await give_way()
             found += await self._retrieve(memory_type, part, fresh=fresh)
-        return [payload for payload in found if payload.get(TENANT) == scope.tenant]
+        # What is damaged does not say whose it is: it cannot be read, and is not missing either.
+        return [payload for payload in found if payload.get(TENANT, scope.tenant) == scope.tenant]
 
     async def _write_ids(
         self, scope: Scope, memory_type: MemoryType, ids: Sequence[str]
@@ -843,7 +863,10 @@ class EngineRepository(ABC, Generic[EngineFilter]):
 
         async def tie(moment: str, after: str | None, limit: int) -> list[Payload]:
             same = self._filters.at(scope, memory_type, where, field, moment)
-            return await self._by_id(memory_type, same, limit=limit, after=after)
+            found = await self._by_id(memory_type, same, limit=limit, after=after)
+            for payload in found:
+                payload.setdefault(field, moment)
+            return found
 
         async def ordered(beyond: str | None, limit: int) -> list[Payload]:
             rest = self._filters.beyond(

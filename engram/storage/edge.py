@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
+from engram.errors import StorageError
 from engram.giving_way import give_way, yielding_to_event_loop
 from engram.ports import Match, SparseVector, Stamp, StoreInfo, unstamped
 from engram.settings import Settings
@@ -45,6 +54,9 @@ from engram.storage.points import (
     Payload,
     RankedPoint,
     RankQuery,
+    listed_payload,
+    lost_payload,
+    stored_payload,
 )
 
 _DELETED_AT_ONCE: Final = 256
@@ -61,6 +73,10 @@ _NEXT_TABLES: Final = 1_792
 _BREATH: Final = 0.02
 # What tells which turns something replaced was concluded from.
 _TELLING: Final = frozenset({"status", "source_episode_ids"})
+_IF_DAMAGED: Final = (
+    "If it comes again, restore a backup of the whole data folder; engram validate says how many "
+    "memories cannot be read."
+)
 # What is concluded is on disk before the turns that then count as read: nobody reads them again.
 _CONCLUSIONS: Final[tuple[MemoryType, ...]] = tuple(
     kind for kind in STORED_TYPES if kind is not MemoryType.EPISODIC
@@ -151,6 +167,8 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._unsynced: set[MemoryType] = set()
         # Counts writes, so that what is read beside one is not trusted.
         self._written = 0
+        # What the engine fails to read, by id, until it is written to.
+        self._damaged: set[str] = set()
         # Each write of a memory looks twice into what its user had forgotten.
         self._ledgers: dict[str, Ledger] = {}
         self._replacements = TenantSteps()
@@ -220,6 +238,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                     "dimensions": self._dimensions,
                     "points": points,
                     "unreadable": len(self._unreadable),
+                    "missing": sum(self._store.known.missing.values()),
                 }
             ),
         )
@@ -237,12 +256,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         # In one go: whoever went on meanwhile may have marked turns, and concluded before.
         for memory_type in (*_CONCLUSIONS, MemoryType.EPISODIC):
             self._flush(memory_type)
+        self._store.known.note()
 
     def _flush(self, memory_type: MemoryType) -> bool:
         if memory_type not in self._unflushed:
             return False
-        with engine_errors("flushing"):
+        with self._errors("flushing", memory_type):
             self._shards[memory_type].flush()
+            self._store.known.flushed(memory_type, self._shards[memory_type].info().points_count)
         del self._unflushed[memory_type]
         self._unsynced.discard(memory_type)
         return True
@@ -432,11 +453,12 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         self._unflushed[memory_type] = self._unflushed.get(memory_type, 0) + len(ids)
         self._unsynced.add(memory_type)
         try:
-            with engine_errors(doing):
+            with self._errors(doing, memory_type):
                 self._shards[memory_type].update(operation)
         finally:
             self._written += 1
             self._decoded.doubt(ids)
+            self._damaged.difference_update(ids)
             for one in ids:
                 self._ledgers.pop(one, None)
 
@@ -495,6 +517,9 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                     # Nobody else writes here: it held the revision that was expected.
                     self._decoded.written(change.payload, few.keys())
 
+    def _errors(self, doing: str, memory_type: MemoryType) -> AbstractContextManager[None]:
+        return engine_errors(f"{doing} in {self._store.folders[memory_type].name}", _IF_DAMAGED)
+
     def _changed(self, change: Overwrite[engine.Filter]) -> Payload | None:
         """What differs from what is stored, with None for what goes; None if that is not known.
 
@@ -518,7 +543,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         found: dict[str, str | None] = {}
         for start in range(0, len(ids), self.batch):
             part: list[engine.PointId] = [*ids[start : start + self.batch]]
-            with engine_errors("reading"):
+            with self._errors("reading", memory_type):
                 # Half of what a payload takes is to hand it over.
                 records = self._shards[memory_type].retrieve(part, [TENANT, "write_id"], False)
             for record in records:
@@ -556,10 +581,10 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         request = engine.ScrollRequest(
             offset=after, limit=limit + skip, filter=where, with_payload=False, with_vector=False
         )
-        with engine_errors("reading"):
+        with self._errors("reading", memory_type):
             records, _ = self._shards[memory_type].scroll(request)
-        found = [record.id for record in records if str(record.id) != after]
-        return self._payloads(memory_type, found[:limit], None)
+        found = [record for record in records if str(record.id) != after]
+        return await self._payloads(memory_type, found[:limit], None)
 
     async def _retrieve(
         self,
@@ -568,10 +593,35 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         *,
         fresh: bool = False,  # There is one copy only.
     ) -> list[Payload]:
-        wanted: list[engine.PointId] = [*ids]
-        with engine_errors("reading"):
-            records = self._shards[memory_type].retrieve(wanted, True, False)
-        return [record.payload or {} for record in records]
+        return await self._stored(memory_type, ids)
+
+    async def _stored(self, memory_type: MemoryType, ids: Sequence[str]) -> list[Payload]:
+        """What is stored of those of these that are there; of what is damaged, its id alone."""
+        wanted: list[engine.PointId] = [one for one in ids if one not in self._damaged]
+        lost = [lost_payload(one) for one in ids if one in self._damaged]
+        try:
+            with self._errors("reading", memory_type):
+                records = self._shards[memory_type].retrieve(wanted, True, False)
+        except StorageError:
+            # One that is damaged fails all that are read with it.
+            found = [payload async for payload in self._one_by_one(memory_type, wanted)]
+            return [*lost, *found]
+        return [*lost, *map(stored_payload, records)]
+
+    async def _one_by_one(
+        self, memory_type: MemoryType, ids: Iterable[engine.PointId]
+    ) -> AsyncIterator[Payload]:
+        async for one in yielding_to_event_loop(ids):
+            try:
+                with self._errors("reading", memory_type):
+                    records = self._shards[memory_type].retrieve([one], True, False)
+            except StorageError:
+                # To fail takes the engine a thousand times as long: it is not asked again.
+                self._damaged.add(str(one))
+                yield lost_payload(str(one))
+            else:
+                for record in records:
+                    yield stored_payload(record)
 
     async def _by_time(
         self,
@@ -592,26 +642,26 @@ class EdgeRepository(EngineRepository[engine.Filter]):
             with_vector=False,
             order_by=engine.OrderBy(field, direction),
         )
-        with engine_errors("listing"):
+        with self._errors("listing", memory_type):
             records, _ = self._shards[memory_type].scroll(request)
-        return self._payloads(memory_type, [record.id for record in records], field)
+        return await self._payloads(memory_type, records, field)
 
-    def _payloads(
-        self, memory_type: MemoryType, ids: Sequence[engine.PointId], field: str | None
+    async def _payloads(
+        self, memory_type: MemoryType, records: Sequence[engine.Record], field: str | None
     ) -> list[Payload]:
         """What is stored of these, in their order: a listing that reads it takes twice as long."""
-        texts = [str(point_id) for point_id in ids]
+        listed = {str(record.id): record for record in records}
         held: dict[str, Payload | None] = {
-            text: self._decoded.listed(text, field) for text in texts
+            text: self._decoded.listed(text, field) for text in listed
         }
-        rest: list[engine.PointId] = [
-            point_id for point_id, text in zip(ids, texts, strict=True) if held[text] is None
-        ]
+        rest = [text for text, payload in held.items() if payload is None]
         if rest:
-            with engine_errors("reading"):
-                records = self._shards[memory_type].retrieve(rest, True, False)
-            held |= {str(record.id): record.payload or {} for record in records}
-        return [payload for text in texts if (payload := held[text]) is not None]
+            held |= {payload["id"]: payload for payload in await self._stored(memory_type, rest)}
+        return [
+            listed_payload(field, record, payload)
+            for text, record in listed.items()
+            if (payload := held[text]) is not None
+        ]
 
     async def _matches(
         self,
@@ -644,7 +694,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         ]
         # One by one: a batch takes the engine a third longer.
         shard = self._shards[memory_type]
-        with engine_errors("searching"):
+        with self._errors("searching", memory_type):
             return [shard.query(request) for request in requests]
 
     def _nearest(self, query: RankQuery) -> engine.Query:
@@ -663,14 +713,14 @@ class EdgeRepository(EngineRepository[engine.Filter]):
     async def _count(self, memory_type: MemoryType, where: engine.Filter) -> int:
         if memory_type in self._empty:
             return 0
-        with engine_errors("counting"):
+        with self._errors("counting", memory_type):
             return self._shards[memory_type].count(engine.CountRequest(exact=True, filter=where))
 
     async def _values(self, memory_type: MemoryType, field: str) -> set[str | None]:
         if memory_type in self._empty:
             return set()
         shard = self._shards[memory_type]
-        with engine_errors("listing values"):
+        with self._errors("listing values", memory_type):
             hits = shard.facet(engine.FacetRequest(field, MOST_VALUES)).hits
             points = shard.info().points_count
         points -= await self._count(memory_type, self._filters.aside())
@@ -687,7 +737,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
         while True:
             await self._flush_many()
             async with writes.lock:
-                with engine_errors("deleting"):
+                with self._errors("deleting", memory_type):
                     records, _ = self._shards[memory_type].scroll(request)
                 if not records:
                     return
@@ -695,6 +745,7 @@ class EdgeRepository(EngineRepository[engine.Filter]):
                 gone = [str(point_id) for point_id in ids]
                 writes.note(gone)
                 operation = engine.UpdateOperation.delete_points(ids)
+                self._store.known.deleting(memory_type)
                 try:
                     self._update(memory_type, operation, gone, "deleting", ROOM_TO_DELETE)
                 finally:

@@ -32,11 +32,12 @@ _ID: Final = slice(len(_BEFORE_ID), len(_BEFORE_ID) + 36)
 
 
 @contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
+def engine_errors(doing: str, hint: str | None = None) -> Iterator[None]:
     """Turn whatever the engine raises into a :class:`StorageError`; it has no classes of its own.
 
     Args:
         doing: What was being done, in words, for the message.
+        hint: What to do about it.
     """
     try:
         yield
@@ -44,7 +45,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         # The engine's text can quote a payload: it stays in the cause, out of the message.
-        raise StorageError(f"The in-process store failed while {doing}.") from error
+        raise StorageError(f"The in-process store failed while {doing}.", hint=hint) from error
 
 
 class EdgeDialect:

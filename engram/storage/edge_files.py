@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
+
 from engram.domain.memories import STORED_TYPES, MemoryType
 from engram.errors import DataFolderInUse, SchemaMismatch, StorageError, StorageUnavailable
 from engram.storage.edge_engine import engine, engine_errors
@@ -28,6 +30,8 @@ from engram.storage.payload import (
 )
 from engram.storage.points import EXACT_BELOW_KB, GRAPH_EFFORT, TENANT_GRAPH_EDGES
 from engram.system import FileLock
+
+_log = structlog.get_logger("engram.storage")
 
 # --- putting a rebuilt folder in the place of another, whatever moment the process dies at
 #
@@ -242,10 +246,124 @@ def _is_in_memory(folder: Path) -> bool:
 # --- the files of an in-process store: one shard folder per type, and a record of who wrote it
 
 _RECORD_FILE: Final = "store.json"
+_COUNTS_FILE: Final = "points.json"
 _LOCK_FILE: Final = "store.lock"
 _UNFINISHED: Final = ".new"
 # Under this key the record lists the types whose folders were made.
 _MADE: Final = "types"
+
+
+class KnownCounts:
+    """How many points each type has at least, so that it is noticed when some are gone.
+
+    Damaged files are opened without a word as a store that has fewer. What is noted is never
+    more than there is, whenever the process dies: it goes up when points are on disk, and to
+    nothing before some are deleted, until they are on disk again. Without the file, nothing is
+    known, and nothing missing: deleting it is how somebody goes on with what is left.
+
+    Args:
+        file: Where it is noted.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        found = _read_counts(file)
+        self._least = _counts_in(found, "points")
+        self._missing = _counts_in(found, "missing")
+        # Whether the file says what is known.
+        self._noted = self._least.keys() >= set(STORED_TYPES)
+
+    @property
+    def missing(self) -> Mapping[MemoryType, int]:
+        """How many points of each type were found missing; without those that lack none."""
+        return {kind: count for kind, count in self._missing.items() if count}
+
+    def opened(self, counts: Mapping[MemoryType, int]) -> None:
+        """Compare with what there is.
+
+        Raises:
+            StorageError: nothing is left of a type.
+        """
+        for kind, count in counts.items():
+            least = self._least.setdefault(kind, count)
+            if least and not count:
+                raise self._all_gone(kind, least)
+            if count < least:
+                self._missing[kind] = self._missing.get(kind, 0) + least - count
+                self.flushed(kind, count)
+                _log.error(
+                    "memories of the store are missing: restore a backup of the data folder",
+                    memory_type=kind.value,
+                    missing=least - count,
+                    there=count,
+                )
+        self.note()
+
+    def flushed(self, memory_type: MemoryType, count: int) -> None:
+        """So many points of a type are on disk; :meth:`note` writes it down."""
+        if self._least.get(memory_type) != count:
+            self._least[memory_type] = count
+            self._noted = False
+
+    def note(self) -> None:
+        """Write down what changed. What is not is less than there is, and does no harm."""
+        if self._noted:
+            return
+        try:
+            self._write(durable=False)
+        except OSError as error:
+            _log.warning("how many memories there are was not noted", reason=error.strerror)
+
+    def deleting(self, memory_type: MemoryType) -> None:
+        """Points of a type are about to be deleted.
+
+        Raises:
+            StorageUnavailable: the disk failed; none may be.
+        """
+        if not self._least.get(memory_type):
+            return
+        try:
+            self._least[memory_type] = 0
+            self._write(durable=True)
+        except OSError as error:
+            raise StorageUnavailable(
+                "The disk of the store failed before memories were deleted.",
+                hint="Look at the disk of the data folder; the same call can be made again.",
+            ) from error
+
+    def _write(self, *, durable: bool) -> None:
+        both = {"points": self._least, "missing": self._missing}
+        content = {
+            name: {kind.value: count for kind, count in counts.items()}
+            for name, counts in both.items()
+        }
+        _write_record(self._file, content, durable=durable)
+        self._noted = True
+
+    def _all_gone(self, memory_type: MemoryType, least: int) -> StorageError:
+        return StorageError(
+            f"None of {least} memories of the type {memory_type.value} of the store at "
+            f"{self._file.parent} is there any more.",
+            hint="Restore a backup of the whole data folder: opened as empty it would hide the "
+            f"loss. To go on with what is left, delete {self._file.name} in the store's folder.",
+            details={"type": memory_type.value, "missing": least},
+        )
+
+
+def _read_counts(file: Path) -> object:
+    if not file.exists():
+        return {}
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except ValueError:
+        _log.warning("how many memories there were cannot be read", file=file.name)
+        return {}
+
+
+def _counts_in(found: object, name: str) -> dict[MemoryType, int]:
+    counts = found.get(name) if isinstance(found, dict) else None
+    given = counts if isinstance(counts, dict) else {}
+    return {kind: n for kind in STORED_TYPES if isinstance(n := given.get(kind.value), int)}
 
 
 @dataclass(frozen=True)
@@ -256,24 +374,22 @@ class OpenStore:
     folders: Mapping[MemoryType, Path]
     lock: FileLock
     config: engine.EdgeConfig
+    known: KnownCounts
 
     def counts(self) -> dict[MemoryType, int]:
         """How many points of each type there are."""
         return {kind: shard.info().points_count for kind, shard in self.shards.items()}
 
     def create(self, memory_type: MemoryType, folder: Path) -> engine.EdgeShard:
-        """A new, empty shard in a folder that is not there yet, for what this type holds."""
-        fresh = _ready_shard(folder, memory_type, self.config, making=True)
-        if self.shards[memory_type].info().points_count:
-            for make in _missing_indexes(fresh, memory_type):
-                make()
-        return fresh
+        """A new, empty shard in a folder that is not there yet, with the indexes of this type's."""
+        indexed = self._indexed(memory_type)
+        return _ready_shard(folder, memory_type, self.config, making=True, indexed=indexed)
 
     def missing_indexes(self, memory_type: MemoryType) -> Iterator[Callable[[], None]]:
         """What makes the indexes that the type lacks, one by one; it has them with its memories.
 
-        A type without memories has none, but for turns: they are what a store begins with. An
-        index is ten files, and no question reaches a type that is empty.
+        A type that never had memories has none, but for turns: they are what a store begins
+        with. An index is ten files, and no question reaches a type that has none.
         """
         return _missing_indexes(self.shards[memory_type], memory_type)
 
@@ -285,18 +401,27 @@ class OpenStore:
             OSError: likewise, the folders cannot be renamed.
         """
         folder = self.folders[memory_type]
+        # The first memory of a type may have come, and gone, after the copy was begun.
+        indexed = self._indexed(memory_type)
         self.shards[memory_type].close()
         try:
             replace(folder)
-            self.shards[memory_type] = self._load(memory_type)
+            self.shards[memory_type] = self._load(memory_type, indexed=indexed)
         except BaseException:
             undo(folder)
-            self.shards[memory_type] = self._load(memory_type)
+            self.shards[memory_type] = self._load(memory_type, indexed=indexed)
             raise
 
-    def _load(self, memory_type: MemoryType) -> engine.EdgeShard:
+    def _indexed(self, memory_type: MemoryType) -> bool:
+        """Whether a type has its indexes: questions reach it from then on, also when it is empty.
+
+        So what takes its place must have them, whatever is left in it.
+        """
+        return bool(self.shards[memory_type].info().payload_schema)
+
+    def _load(self, memory_type: MemoryType, *, indexed: bool) -> engine.EdgeShard:
         folder = self.folders[memory_type]
-        return _ready_shard(folder, memory_type, self.config, making=False)
+        return _ready_shard(folder, memory_type, self.config, making=False, indexed=indexed)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -312,7 +437,7 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
         SchemaMismatch: another schema version or another embedder wrote it.
         DataFolderInUse: another process, or another part of this one, has it open.
         StorageUnavailable: the disk is full.
-        StorageError: a part of it is missing or cannot be read.
+        StorageError: a part of it, or all memories of a type, are missing, or cannot be read.
     """
     path.mkdir(parents=True, exist_ok=True)
     names = collection_names(prefix)
@@ -320,7 +445,8 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
     disk = Disk(path)
     disk.require(ROOM_TO_DELETE, "opening it")
     lock = _take_lock(path / f"{prefix}.{_LOCK_FILE}")
-    store = OpenStore({}, folders, lock, _config(dimensions))
+    known = KnownCounts(path / f"{prefix}.{_COUNTS_FILE}")
+    store = OpenStore({}, folders, lock, _config(dimensions), known)
     record = path / f"{prefix}.{_RECORD_FILE}"
     try:
         made = _check_record(record, names, embedder=embedder, dimensions=dimensions)
@@ -332,6 +458,7 @@ def open_store(path: Path, *, prefix: str, embedder: str, dimensions: int) -> Op
             # From now on a folder that is missing was lost.
             identity = identity_record(embedder=embedder, dimensions=dimensions)
             _write_record(record, identity | {_MADE: [kind.value for kind in folders]})
+        known.opened(store.counts())
     except BaseException:
         store.close()
         raise
@@ -416,13 +543,18 @@ def _holds_memories(folder: Path, config: engine.EdgeConfig) -> bool:
 
 
 def _ready_shard(
-    folder: Path, memory_type: MemoryType, config: engine.EdgeConfig, *, making: bool
+    folder: Path,
+    memory_type: MemoryType,
+    config: engine.EdgeConfig,
+    *,
+    making: bool,
+    indexed: bool = False,
 ) -> engine.EdgeShard:
-    with engine_errors(f"opening {folder.name}"):
+    with engine_errors(f"opening {folder.name}", "Restore a backup of the whole data folder."):
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
         try:
-            if memory_type is MemoryType.EPISODIC or shard.info().points_count:
+            if indexed or memory_type is MemoryType.EPISODIC or shard.info().points_count:
                 for make in _missing_indexes(shard, memory_type):
                     make()
             if making:
@@ -491,14 +623,16 @@ def _unreadable(record: Path) -> SchemaMismatch:
     )
 
 
-def _write_record(record: Path, content: Mapping[str, Any]) -> None:
+def _write_record(record: Path, content: Mapping[str, Any], *, durable: bool = True) -> None:
     aside = record.with_name(record.name + _UNFINISHED)
     with aside.open("w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
     aside.replace(record)
-    sync_folder(record.parent)
+    if durable:
+        sync_folder(record.parent)
 
 
 # --- copying what is left of a shard into fresh files: deleting alone leaves words in the old

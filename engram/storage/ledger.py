@@ -29,6 +29,7 @@ from engram.domain.memories import (
     is_summary,
 )
 from engram.domain.scope import Scope
+from engram.errors import StorageError
 from engram.storage.payload import TENANT
 
 MADE_FROM: Final = frozenset(
@@ -60,15 +61,25 @@ class Ledger:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any] | None) -> Ledger:
-        """The record as it is stored."""
+        """The record as it is stored.
+
+        Raises:
+            StorageError: it is damaged. What was forgotten could come back with what is written.
+        """
         if payload is None:
             return cls()
-        return cls(
-            epoch=payload["epoch"],
-            key=payload["key"],
-            revision=payload["revision"],
-            operations=tuple(payload.get("operations", ())),
-        )
+        try:
+            return cls(
+                epoch=payload["epoch"],
+                key=payload["key"],
+                revision=payload["revision"],
+                operations=tuple(payload.get("operations", ())),
+            )
+        except KeyError:
+            raise StorageError(
+                "The record of what this user had forgotten cannot be read, so nothing is written.",
+                hint="It is damaged: restore a backup of the store.",
+            ) from None
 
     def keyed(self, key: str) -> Ledger:
         """With a key, if it has none, and one revision up."""

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -30,6 +30,7 @@ from engram.storage.payload import encode, encode_change, format_time, is_memory
 MAX_PAGE: Final = 1_000
 """As many as the in-process engine reads without holding up the event loop for long."""
 _VERSION: Final = 1
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Payload = dict[str, Any]
 
@@ -129,6 +130,41 @@ def in_order(payloads: list[Payload], order_by: str) -> list[Payload]:
             result += sorted(payloads[start:index], key=lambda payload: str(payload["id"]))
             start = index
     return result
+
+
+class StoredPoint(Protocol):
+    """A point as engines read it."""
+
+    @property
+    def id(self) -> object:
+        """Its id."""
+
+    @property
+    def payload(self) -> Payload | None:
+        """Its payload."""
+
+    @property
+    def order_value(self) -> int | float | None:
+        """Microseconds since 1970 of the moment it was listed by, as its index has it."""
+
+
+def stored_payload(point: StoredPoint) -> Payload:
+    """The payload of a point; of one whose payload is lost, or another's, its id alone."""
+    memory_id, payload = str(point.id), point.payload
+    return payload if payload and payload.get("id") == memory_id else lost_payload(memory_id)
+
+
+def lost_payload(memory_id: str) -> Payload:
+    """What is known of a point whose payload is damaged: enough to tell that it cannot be read."""
+    return {"id": memory_id}
+
+
+def listed_payload(order_by: str | None, point: StoredPoint, payload: Payload) -> Payload:
+    """A payload that has the moment it was ordered by, if by any, also where it is damaged."""
+    if order_by is not None and order_by not in payload and point.order_value is not None:
+        moment = _EPOCH + timedelta(microseconds=point.order_value)
+        payload[order_by] = format_time(moment)
+    return payload
 
 
 # --- vectors are checked before anything is written: engines accept some broken ones silently

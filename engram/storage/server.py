@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -42,7 +43,9 @@ from engram.storage.points import (
     Payload,
     RankedPoint,
     RankQuery,
+    listed_payload,
     portions,
+    stored_payload,
 )
 
 __all__ = ["ServerRepository", "connect_qdrant"]
@@ -597,7 +600,7 @@ class ServerRepository(EngineRepository[models.Filter]):
                 offset=after,
                 with_payload=True,
             )
-        payloads = [record.payload or {} for record in records]
+        payloads = [*map(stored_payload, records)]
         return [payload for payload in payloads if payload.get("id") != after][:limit]
 
     async def _retrieve(
@@ -631,7 +634,7 @@ class ServerRepository(EngineRepository[models.Filter]):
             records = await self._client.retrieve(
                 self._names[memory_type], ids, with_payload=True, consistency=consistency
             )
-        return [record.payload or {} for record in records]
+        return [*map(stored_payload, records)]
 
     async def _by_time(
         self,
@@ -651,7 +654,8 @@ class ServerRepository(EngineRepository[models.Filter]):
                 order_by=models.OrderBy(key=field, direction=direction),
                 with_payload=True,
             )
-        return [record.payload or {} for record in records]
+        payloads = map(stored_payload, records)
+        return [*map(partial(listed_payload, field), records, payloads)]
 
     async def _rank(
         self,

@@ -27,6 +27,7 @@ from engram.errors import (
     InvalidTurn,
     MemoryClosed,
     MemoryNotFound,
+    StorageError,
 )
 from engram.server.mcp_server import create_server
 from engram.server.mcp_tools import MemoryAccess
@@ -259,3 +260,42 @@ async def test_who_waits_for_a_pass_when_the_block_ends_is_told_so(tmp_path: Pat
     assert consolidating.done()
     with pytest.raises(MemoryClosed, match="while this was running"):
         await consolidating
+
+
+@pytest.mark.parametrize("removal", ["erase", "compact"])
+async def test_others_go_on_when_the_last_of_a_type_is_gone(tmp_path: Path, removal: str) -> None:
+    """Files are rewritten without the folder's only denial and fact: all others' calls succeed."""
+    async with engram.open(tmp_path / "data", user_id="ada") as ada:
+        bob = ada.for_user("bob")
+        said = await ada.encode("I don't use Mongo. Mail ada@example.org.", session_id="s")
+        assert said.negation_ids
+        assert said.fact_ids
+        if removal == "erase":
+            await ada.erase()
+            await ada.erased()
+        else:
+            await ada.forget(said.episode_ids[0])
+            await ada.compact()
+        assert not (await bob.list()).memories
+        told = await bob.encode("I don't use Vim. I live in Oslo.", session_id="s")
+        await bob.consolidate()
+        listed = {memory.id for memory in (await bob.list()).memories}
+        assert listed >= {*told.episode_ids, *told.negation_ids}
+        assert not (await bob.validate()).findings
+        assert (await bob.health()).memories == len(listed)
+
+
+async def test_a_store_that_is_missing_is_not_begun_anew(tmp_path: Path) -> None:
+    """Its folder is gone: opening says so, every time; put back, everything is there."""
+    folder = tmp_path / "data"
+    async with engram.open(folder, user_id="ada") as ada:
+        said = await ada.encode("I live in Oslo.", session_id="s")
+    (folder / "store").rename(tmp_path / "elsewhere")
+    for _ in range(2):
+        with pytest.raises(StorageError, match="missing"):
+            async with engram.open(folder, user_id="ada"):
+                pass
+    (folder / "store").rmdir()
+    (tmp_path / "elsewhere").rename(folder / "store")
+    async with engram.open(folder, user_id="ada") as ada:
+        assert (await ada.get(said.episode_ids[0])).content == "I live in Oslo."

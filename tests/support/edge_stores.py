@@ -46,7 +46,13 @@ class _Shelf:
         idle = self.idle.setdefault((embedder, dimensions), [])
         store = idle.pop() if idle else self._make(embedder, dimensions)
         return _Borrowed(
-            store.shards, store.folders, store.lock, store.config, idle=idle, owned=store
+            store.shards,
+            store.folders,
+            store.lock,
+            store.config,
+            store.known,
+            idle=idle,
+            owned=store,
         )
 
     def _make(self, embedder: str, dimensions: int) -> OpenStore:

@@ -307,11 +307,24 @@ def _is_database(path: Path) -> bool:
 
 
 async def store(around: CheckContext) -> CheckResult:
-    """What is stored was written by this schema version and with this embedder."""
+    """What was stored is there, and was written by this schema version and with this embedder."""
     data = existing(around)
     prefix = around.settings.collection_prefix
-    if data is None or not (record := data.store / f"{prefix}.store.json").exists():
+    if data is not None and data.has_lost_store(prefix):
+        return failed("store", f"{data.store} is missing", "restore the folder from a backup")
+    if data is None or not data.store_record(prefix).exists():
         return ok("store", "empty")
+    if missing := _missing(data.store / f"{prefix}.points.json"):
+        return failed(
+            "store",
+            f"{missing} memories are missing: files were damaged",
+            "restore the folder from a backup; docs/operations.md says how to go on without them",
+        )
+    return _fitting(around, data.store_record(prefix))
+
+
+def _fitting(around: CheckContext, record: Path) -> CheckResult:
+    """Whether a store can be opened with these settings."""
     stored = read_record(record)
     size = stored.get("dimensions") if stored else None
     if stored is None or not isinstance(size, int):
@@ -325,6 +338,12 @@ async def store(around: CheckContext) -> CheckResult:
     except EngramError as error:
         return failed("store", error.message, "mend the embedder first")
     return ok("store", f"schema {stored['schema_version']}, {stored['embedder']}")
+
+
+def _missing(noted: Path) -> int:
+    """How many memories were found missing when the store was opened last."""
+    found = (read_record(noted) or {}).get("missing")
+    return sum(found.values()) if isinstance(found, dict) else 0
 
 
 def ports(around: CheckContext) -> CheckResult:

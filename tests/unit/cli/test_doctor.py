@@ -271,13 +271,25 @@ async def test_a_server_that_answers(data: Path, held: DataFolder) -> None:
         lock.release()
 
 
+async def test_a_store_that_is_missing_is_no_empty_one(data: Path) -> None:
+    """Where there was one it must be restored; another collection prefix begins a new one."""
+    DataFolder(data).note_store("engram")
+    says(await local.store(around(data)), State.FAILED, "missing", "backup")
+    says(await local.store(around(data, {"ENGRAM_COLLECTION_PREFIX": "other"})), State.OK, "empty")
+
+
 async def test_store(data: Path) -> None:
-    """A store of this version and embedder is well; of others, or without its record, not."""
+    """Of this version and embedder it is well; of others, without its record, or less, not."""
     says(await local.store(around(data)), State.OK, "empty")
     record = data / "store" / "engram.store.json"
     record.parent.mkdir()
     ours = identity_record(embedder=make_embedder("wordllama").identity, dimensions=256)
     record.write_text(json.dumps(ours))
+    says(await local.store(around(data)), State.OK, "wordllama")
+    counts = data / "store" / "engram.points.json"
+    counts.write_text(json.dumps({"points": {"episodic": 3}, "missing": {"episodic": 2}}))
+    says(await local.store(around(data)), State.FAILED, "2 memories are missing", "backup")
+    counts.write_text(json.dumps({"points": {"episodic": 3}, "missing": {}}))
     says(await local.store(around(data)), State.OK, "wordllama")
     record.write_text(json.dumps({**ours, "embedder": "openai:small"}))
     says(await local.store(around(data)), State.FAILED, "openai:small", "ENGRAM_EMBEDDER")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
 from engram.operations.memories import ActOn
 from engram.operations.registry import AboutMemory
+from engram.ports import StoreInfo
 from engram.recall.pipeline import Recaller
 from engram.recall.request import RecallRequest
 from tests.support.clock import NOW
@@ -189,6 +191,25 @@ async def test_health_finds_wrong_energies_and_orphans(handled: HandledStore) ->
         Ailment.ORPHANS,
     }
     assert all(one.examples and one.hint for one in report.diagnoses)
+
+
+async def test_what_the_store_has_lost_is_told_before_anything_is_archived(
+    handled: HandledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who lost turns is sent to the backup, not to archiving the knowledge that is left."""
+    await handled.keep(knowledge(ADA, "orphan", ago(1)))
+    info = await handled.store.info()
+
+    async def lost() -> StoreInfo:
+        return replace(info, details={**info.details, "missing": 7})
+
+    monkeypatch.setattr(handled.store, "info", lost)
+    report = await handled.ask(ops.HEALTH, REAL)
+    told = {one.ailment: one for one in report.diagnoses}
+    assert told[Ailment.MISSING].memories == 7
+    assert "backup" in told[Ailment.MISSING].hint
+    assert "backup" in told[Ailment.ORPHANS].hint
+    assert (await problems(handled))["missing"] == 7
 
 
 async def test_health_finds_that_nothing_promotes(handled: HandledStore) -> None:

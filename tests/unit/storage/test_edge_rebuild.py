@@ -11,16 +11,26 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import AnyMemory, MemoryType, next_revision
+from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType, next_revision
 from engram.errors import MemoryClosed, StorageError
 from engram.ports import Replacement
 from engram.storage import edge_files
 from engram.storage.edge import EdgeRepository
+from engram.storage.payload import indexed_fields
 from engram.storage.updates import every_page
-from tests.support.engines import ADA, BOB, episode, new, open_engine_at
+from tests.support.engines import (
+    ADA,
+    BOB,
+    DIMENSIONS,
+    EMBEDDER,
+    episode,
+    new,
+    one_of_each,
+    open_engine_at,
+)
 from tests.support.raw_files import holders
 
-EPISODIC = MemoryType.EPISODIC
+EPISODIC, SEMANTIC = MemoryType.EPISODIC, MemoryType.SEMANTIC
 GONE = "quixotrophy"
 STAYS = "zymolattice"
 
@@ -261,3 +271,45 @@ async def test_a_copy_is_made_in_steps(folder: Path) -> None:
     await repository.rebuild()
     assert sizes == [64, 64, 22]
     await repository.close()
+
+
+async def test_a_type_that_was_emptied_is_read_and_written_as_before(folder: Path) -> None:
+    """The last memory of a type goes, and its files are rewritten: what comes is found as before.
+
+    Whoever it belonged to: the others' listings go by indexes that the rewritten files must have.
+    """
+    repository = await open_engine_at(folder)
+    mine = one_of_each(ADA)
+    await repository.insert(ADA, map(new, mine))
+    await repository.erase(ADA)
+    assert await repository.rebuild() == 0
+    for _ in range(2):
+        for kind in STORED_TYPES:
+            assert not (await repository.scroll(BOB, kind)).memories
+            assert await repository.values(kind, "status") == set()
+        theirs = one_of_each(BOB)
+        await repository.insert(BOB, map(new, theirs))
+        for memory in theirs:
+            assert (await repository.scroll(BOB, memory.type)).memories == (memory,)
+        await repository.erase(BOB)
+        await repository.close()
+        repository = await open_engine_at(folder)
+    await repository.close()
+
+
+async def test_indexes_that_came_while_copying_are_there_afterwards(folder: Path) -> None:
+    """The first memory of a type comes, and goes, during a rewrite: its indexes stay."""
+    store = edge_files.open_store(folder, prefix="engram", embedder=EMBEDDER, dimensions=DIMENSIONS)
+
+    def meanwhile() -> None:
+        for make in store.missing_indexes(SEMANTIC):
+            make()
+
+    async def nothing() -> None:
+        return
+
+    assert not store.shards[SEMANTIC].info().payload_schema
+    writes = edge_files.Writes()
+    await edge_files.rebuild(store, SEMANTIC, writes, check_open=meanwhile, first=nothing)
+    assert indexed_fields(SEMANTIC).keys() <= store.shards[SEMANTIC].info().payload_schema.keys()
+    store.close()
