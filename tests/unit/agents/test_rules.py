@@ -554,6 +554,25 @@ def test_lines_of_a_log_or_a_shell_state_nothing(pasted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "manner",
+    ["all year", "permanently", "full-time", "officially", "by choice", "on site", "all the time"],
+)
+def test_what_is_not_so_in_that_manner_may_be_so(manner: str) -> None:
+    """Who does not live in Porto all year lives there; without the manner, nobody does."""
+    denials = ("I don't live in Porto", "I don't work at Globex", "I'm not a nurse")
+    for denied in denials:
+        assert not set(contents(f"{denied} {manner}.")) & set(contents(f"{denied}."))
+        assert contents(f"{denied}.")
+
+
+def test_the_main_reason_is_no_manner() -> None:
+    """Who does not use something "mainly because" of what it is does not use it."""
+    assert contents("I don't use Slack mainly because it is slow.") == [
+        "The user does not use Slack."
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         (
