@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
@@ -28,7 +29,14 @@ from engram.domain.learning import LearningRules, version_with
 from engram.domain.memories import Category, Episode, Evidence, SemanticMemory, Slot
 from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
-from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
+from engram.domain.slots import (
+    PROMISED,
+    USER,
+    by_role,
+    is_functional,
+    is_numbered,
+    slot_of,
+)
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.giving_way import computed
@@ -36,6 +44,7 @@ from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import starts_told
 from engram.language.statements.taken_back import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
+from engram.language.vocabulary import expression
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
@@ -185,7 +194,7 @@ def _statement(
         object=stated.object if attested else None,
         holds=stated.holds or not attested,
         begins=stated.begins and attested,
-        alongside=stated.alongside and attested,
+        alongside=attested and (stated.alongside or _is_one_more(slot, stated, evidence)),
         ended=stated.ended if attested else None,
         entities=tuple(stated.entities),
         tags=tags,
@@ -197,6 +206,21 @@ def _statement(
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def _is_one_more(slot: Slot | None, stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
+    """Whether it is the number of one more order, or the like, and mends that of none before."""
+    if slot is None or not is_numbered(slot) or stated.begins or not stated.holds:
+        return False
+    mended = stated.category is Category.CORRECTION
+    return not (mended or any(cue.search(one.words) for one in evidence for cue in _mending()))
+
+
+@cache
+def _mending() -> tuple[re.Pattern[str], ...]:
+    """Words with which somebody gives another value to what has one: "sorry", "has changed to"."""
+    entries = (("corrections", "cue"), ("takes_back", "mistaken"), ("statements", "changed_over"))
+    return tuple(expression(table, name) for table, name in entries)
 
 
 def _as_of(
