@@ -30,6 +30,7 @@ from engram.domain.memories import Category, Episode, Evidence, SemanticMemory, 
 from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
 from engram.domain.slots import (
+    IS_CALLED,
     PROMISED,
     USER,
     by_role,
@@ -159,7 +160,7 @@ def _statement(
 ) -> Statement | None:
     # What an assistant or a tool said is context: neither source nor evidence.
     witnesses = [episode for episode in sources if is_first_party(episode)]
-    if not witnesses:
+    if not witnesses or _only_names(stated):
         return None
     subject, predicate, thing = by_role(stated.subject, stated.predicate, stated.object)
     stated = stated.model_copy(update={"subject": subject, "predicate": predicate, "object": thing})
@@ -206,6 +207,12 @@ def _statement(
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def _only_names(stated: StatedKnowledge) -> bool:
+    """Whether it calls somebody by the name that they have in it: "Dana is called Dana"."""
+    slot = slot_of(stated.subject, stated.predicate, stated.object)
+    return slot is not None and slot.predicate == IS_CALLED and slot.subject == slot.object
 
 
 def _is_one_more(slot: Slot | None, stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
