@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
@@ -28,7 +29,15 @@ from engram.domain.learning import LearningRules, version_with
 from engram.domain.memories import Category, Episode, Evidence, SemanticMemory, Slot
 from engram.domain.personal_data import holds_token
 from engram.domain.plan import Statement
-from engram.domain.slots import PROMISED, USER, by_role, is_functional, slot_of
+from engram.domain.slots import (
+    IS_CALLED,
+    PROMISED,
+    USER,
+    by_role,
+    is_functional,
+    is_numbered,
+    slot_of,
+)
 from engram.domain.turns import is_first_party, without_injected_context
 from engram.errors import ModelRejected
 from engram.giving_way import computed
@@ -36,6 +45,7 @@ from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import end_told, starts_told
 from engram.language.statements.taken_back import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
+from engram.language.vocabulary import expression
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
 
@@ -150,7 +160,7 @@ def _statement(
 ) -> Statement | None:
     # What an assistant or a tool said is context: neither source nor evidence.
     witnesses = [episode for episode in sources if is_first_party(episode)]
-    if not witnesses:
+    if not witnesses or _only_names(stated):
         return None
     subject, predicate, thing = by_role(stated.subject, stated.predicate, stated.object)
     stated = stated.model_copy(update={"subject": subject, "predicate": predicate, "object": thing})
@@ -187,7 +197,8 @@ def _statement(
         holds=stated.holds or not attested,
         begins=stated.begins and attested,
         # What holds for some weeks takes the place of nothing that held before, and holds after.
-        alongside=(stated.alongside or over is not None) and attested,
+        alongside=attested
+        and (stated.alongside or over is not None or _is_one_more(slot, stated, evidence)),
         ended=stated.ended if attested else None,
         entities=tuple(stated.entities),
         tags=tags,
@@ -200,6 +211,27 @@ def _statement(
         importance=stated.importance,
         episode_ids=tuple(episode.id for episode in witnesses),
     )
+
+
+def _only_names(stated: StatedKnowledge) -> bool:
+    """Whether it calls somebody by the name that they have in it: "Dana is called Dana"."""
+    slot = slot_of(stated.subject, stated.predicate, stated.object)
+    return slot is not None and slot.predicate == IS_CALLED and slot.subject == slot.object
+
+
+def _is_one_more(slot: Slot | None, stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
+    """Whether it is the number of one more order, or the like, and mends that of none before."""
+    if slot is None or not is_numbered(slot) or stated.begins or not stated.holds:
+        return False
+    mended = stated.category is Category.CORRECTION
+    return not (mended or any(cue.search(one.words) for one in evidence for cue in _mending()))
+
+
+@cache
+def _mending() -> tuple[re.Pattern[str], ...]:
+    """Words with which somebody gives another value to what has one: "sorry", "has changed to"."""
+    entries = (("corrections", "cue"), ("takes_back", "mistaken"), ("statements", "changed_over"))
+    return tuple(expression(table, name) for table, name in entries)
 
 
 def _as_of(

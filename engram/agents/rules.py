@@ -95,6 +95,7 @@ from engram.language.statements.promises import (
 )
 from engram.language.statements.reading import everything
 from engram.language.statements.taken_back import denied, said_anew
+from engram.language.text import SIGNS_APART
 from engram.language.vocabulary import expression
 
 _LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
@@ -127,6 +128,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
+    found = [one for one in found if _is_whole(one)]
     fitting = [fit for one in found if (fit := _fitting(one)) is not None]
     kept_ones = fitting[:MAX_STATEMENTS]
     reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
@@ -134,6 +136,11 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
         _log.info("statements left out: longer than one may be", count=dropped)
         reasoning = f"{reasoning} Left out, because too long: {dropped}."
     return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
+
+
+def _is_whole(stated: StatedKnowledge) -> bool:
+    """Whether it has the words of all the code and the links that it is about."""
+    return SIGNS_APART.search(f"{stated.subject} {stated.content} {stated.object}") is None
 
 
 def _fitting(stated: StatedKnowledge) -> StatedKnowledge | None:

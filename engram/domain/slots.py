@@ -93,6 +93,11 @@ _SEVERAL = frozenset(
     "teammate flatmate roommate housemate classmate coworker workmate teacher mate "
     "pal buddy relative".split()
 )
+# What is numbered one by one has a number each: the second order's is not the first one's.
+_NUMBERED = re.compile(
+    r"(?:.+ )?(?:order|tracking|booking|reservation|ticket|invoice|parcel|shipment|delivery|case|"
+    r"claim|confirmation|transaction|receipt|flight|serial) (?:number|no|id|code|reference|ref) is"
+)
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)
 # What was so from the beginning: the latest word about it counts, not the earliest date.
@@ -269,6 +274,11 @@ def is_functional(slot: Slot) -> bool:
         or held.startswith(_FUNCTIONAL_PREFIXES)
         or _is_role(held)
     )
+
+
+def is_numbered(slot: Slot) -> bool:
+    """Whether one subject may have several of what has this number or reference, an order say."""
+    return _NUMBERED.fullmatch(held_predicate(slot)) is not None
 
 
 def role_slot(role: str) -> str | None:

@@ -68,7 +68,7 @@ def claim_of(
         or _rule("changed_to", noun).search(before)
         or _rule("is_after", noun).match(after)
     )
-    if _rule("over", noun).search(before) or _rule("over_after", noun).match(after):
+    if _is_over(before, after, noun):
         return Claim(None, over=True)
     whose, which, what = "my", "", noun
     if said is not None:
@@ -89,6 +89,18 @@ def claim_of(
     subject = (speaker or USER) if whose in {"my", "our"} else whose.removesuffix("'s")
     called = _APART.get(what.split()[-1], noun)
     return Claim(slot_of(subject, " ".join([*own, called, "is"]), value))
+
+
+def _is_over(before: str, after: str, noun: str) -> bool:
+    """Whether it is told to be so no more: for good, and for whatever it was there for."""
+    told_after = _rule("over_after", noun).match(after)
+    rest = after[told_after.end() :] if told_after else after
+    if _rule("again", noun).match(rest):
+        never = _rule("never", noun).search(before) is not None
+        return told_after is not None or never or _rule("over", noun).search(before) is not None
+    if _rule("limited", noun).match(rest) or _rule("limited_before", noun).match(before):
+        return False
+    return told_after is not None or _rule("over", noun).search(before) is not None
 
 
 def _is_where_to_reach_them(before: str, after: str, noun: str) -> bool:

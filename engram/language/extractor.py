@@ -210,7 +210,7 @@ def _ended(facts: tuple[PatternFact, ...], denied: set[str]) -> Iterator[FoundNe
     for fact in facts:
         pattern = f"use {fact.value.casefold()}"
         if fact.over and fact.category not in replaced and pattern not in denied:
-            content = f"The user no longer uses {fact.value}."
+            content = f"{fact.value} is no longer in use."
             yield FoundNegation(pattern, USER, content, fact.evidence)
 
 

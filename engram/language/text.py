@@ -39,18 +39,70 @@ def plain(text: str, *, dashes: bool = True) -> str:
     return text.translate(_PLAIN_SIGNS if dashes else _ONLY_APOSTROPHES)
 
 
+FIRST_SIGN, LAST_SIGN = "\U00100000", "\U0010fffd"
+"""From the first to the last of the signs that stand for code and links; for private use, so
+that no text has a meaning for them."""
+SIGNS_APART = re.compile(rf"[{FIRST_SIGN}-{LAST_SIGN}]")
+_SIGNS_OF_ONE = re.compile(rf"(?P<sign>{SIGNS_APART.pattern})(?P=sign)*")
+_CODE_OR_LINK = re.compile(
+    # A link is tried once per word: 32 KB without a space, such as an encoded file, cost no time.
+    r"```.*?(?:```|\Z)|`[^`]*`|(?<!\S)\S+(?:://|@)\S+",
+    re.DOTALL,
+)
+# After an address they end its sentence or its clause.
+_NO_PART_OF_IT = ".!?,"
+
+
+class SetApart(NamedTuple):
+    """A text without the words of its code and links, which say nothing, and the way back.
+
+    Attributes:
+        text: As long as it was, with as many of the same sign for each of them.
+        words: What stood there, in the order of the signs.
+    """
+
+    text: str
+    words: tuple[str, ...] = ()
+
+    def put_back(self, said: str) -> str:
+        """``said``, which was made of the text, with the words in place of the signs."""
+        return _SIGNS_OF_ONE.sub(self._words_of, said) if self.words else said
+
+    def _words_of(self, signs: re.Match[str]) -> str:
+        number = ord(signs["sign"]) - ord(FIRST_SIGN)
+        return self.words[number] if number < len(self.words) else signs.group()
+
+
+def set_apart(text: str) -> SetApart:
+    """``text`` with signs for its code and links, e-mail addresses among them."""
+    own = text if text.isascii() else SIGNS_APART.sub(" ", text)
+    words: list[str] = []
+
+    def sign(found: re.Match[str]) -> str:
+        apart = found.group().rstrip(_NO_PART_OF_IT)
+        # Past so many, nothing is read: the last ones share a sign.
+        number = min(ord(FIRST_SIGN) + len(words), ord(LAST_SIGN))
+        words.append(apart)
+        return chr(number) * len(apart) + found.group()[len(apart) :]
+
+    if any(mark in own for mark in ("`", "@", "://")):
+        own = _CODE_OR_LINK.sub(sign, own)
+    return SetApart(own, tuple(words))
+
+
 # Two are kept: "a  b" is a slip, and a line that is empty ends a paragraph.
-_LONG_SPACE = re.compile(r"\s{3,}")
+_LONG_RUN = re.compile(rf"\s{{3,}}|(?P<sign>[{FIRST_SIGN}-{LAST_SIGN}])(?P=sign)+")
 
 
 class Collapsed(NamedTuple):
-    """A text with no more than two spaces in a row, and the way back.
+    """A text with no more than two spaces or one sign in a row, and the way back.
 
     Patterns that look for "any white space" try again from each of it; with runs this
     short their work grows with the text and not with its square.
 
     Attributes:
-        text: With each longer run as two spaces, or two newlines where it ended a line.
+        text: With each longer run as two spaces, or two newlines where it ended a line; and each
+            run of a sign that :func:`set_apart` left as one.
         cuts: For each shortened run where it ends in ``text``, and how much is gone by then.
     """
 
@@ -64,14 +116,15 @@ class Collapsed(NamedTuple):
 
 
 def collapsed(text: str) -> Collapsed:
-    """``text`` with runs of white space shortened: what every rule reads in its place."""
+    """``text`` with its runs shortened: what every rule reads in its place."""
     parts: list[str] = []
     cuts: list[tuple[int, int]] = []
     at = length = gone = 0
-    for run in _LONG_SPACE.finditer(text):
-        parts += (text[at : run.start()], "\n\n" if "\n" in run.group() else "  ")
-        length += run.start() - at + 2
-        gone += run.end() - run.start() - 2
+    for run in _LONG_RUN.finditer(text):
+        short = run["sign"] or ("\n\n" if "\n" in run.group() else "  ")
+        parts += (text[at : run.start()], short)
+        length += run.start() - at + len(short)
+        gone += run.end() - run.start() - len(short)
         at = run.end()
         cuts.append((length, gone))
     if not cuts:

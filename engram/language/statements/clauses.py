@@ -11,11 +11,14 @@ from itertools import islice
 from engram.domain.kept import kept
 from engram.language.text import (
     QUOTED,
+    SIGNS_APART,
     SPOKEN_WORDS,
     Collapsed,
+    SetApart,
     collapsed,
     is_past,
     plain,
+    set_apart,
     split_sentences,
     without_quotations,
 )
@@ -25,7 +28,8 @@ from engram.language.vocabulary import alternatives, expression, vocabulary
 
 # Each turn is read for statements, people, notes and promises, one after the other.
 _TURNS_KEPT = 8
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`]*`", re.DOTALL)
+# Fenced code, with what tells whether it has its lines for itself.
+_FENCED = re.compile(r"(?P<begins>^[ \t]*)?```.*?(?:```|\Z)(?P<ends>[ \t]*$)?", re.DOTALL | re.M)
 # Lines of a log, a stack or a shell.
 _PASTED = re.compile(
     r"^[ \t]*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:\d\d:\d\d:\d\d\S*\s+)?"
@@ -33,8 +37,8 @@ _PASTED = re.compile(
     r"at [\w.$]+\()[^\n]*",
     re.M,
 )
-# Tried once per word: 32 KB without a space, such as an encoded file, cost no time.
-_LINK = re.compile(r"(?<!\S)\S+(?:://|@)\S+")
+# "My sister Eve (eve@acme.example) lives in Rome": the sentence is whole without it.
+_ASIDE = re.compile(r"(?<!\S)\([^\s()]+(?:://|@)[^\s()]+\)")
 # "I have two, no, three cats": not that many.
 _NUMBER = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,3})"
 _MISCOUNTED = re.compile(
@@ -72,6 +76,8 @@ _DECLARES = re.compile(r"(?:[\w ]{1,30}:\s*)?(?:i|i'm|i've|my|we|we're|we've|our
 # looks back and forth within a sentence never has more than this before it.
 _MOST_SENTENCES = 400
 LONGEST_SENTENCE = 500
+# Code and links of a statement have no more letters: what has is a paste.
+_LONGEST_APART = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ class Sentence:
     """A part of a turn.
 
     Attributes:
-        text: With plain apostrophes, and blanks for code, links and quotations.
+        text: With plain apostrophes, blanks for quotations and signs for code and links.
         start: Where it begins in the turn as :func:`masked` has it; as long as what stands there.
     """
 
@@ -105,7 +111,7 @@ def _sentences(text: str) -> Iterator[Sentence]:
             sentence = _before_the_question(sentence)
         courtesy = expression("statements", "courtesy").match(sentence)
         sentence = sentence[courtesy.end() :] if courtesy else sentence
-        if sentence and states(sentence):
+        if SIGNS_APART.sub("", sentence).strip() and states(sentence):
             start = piece.start + len(said) - len(said.lstrip())
             start += courtesy.end() if courtesy else 0
             yield Sentence(_within_reason(sentence), start)
@@ -119,28 +125,43 @@ def _within_reason(sentence: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The turn's own words: what is quoted, code or a frame is blank, and blanks are few."""
-    return _masked(text).text
+    """The turn's own words: no quotations, code, links or frames, and blanks are few."""
+    return _masked(text)[0].text
 
 
 def verbatim(text: str, sentence: Sentence) -> str:
     """The words of the turn that the sentence was read from, as they stand there."""
-    own = _masked(text)
+    own, _ = _masked(text)
     end = own.original(sentence.start + len(sentence.text))
     return text[own.original(sentence.start) : end].strip()
 
 
+def with_words(said: str, text: str) -> str | None:
+    """What was made of a turn's words, with the code and the links that it names.
+
+    Args:
+        said: With the signs that stand for them in :func:`masked`.
+        text: The turn.
+
+    Returns:
+        None where one of them is too much for a sentence.
+    """
+    if SIGNS_APART.search(said) is None:
+        return said
+    _, apart = _masked(text)
+    whole = apart.put_back(said)
+    of_one_line = whole.count("\n") == said.count("\n")
+    return whole if of_one_line and len(whole) <= len(said) + _LONGEST_APART else None
+
+
 @kept(_TURNS_KEPT)
-def _masked(text: str) -> Collapsed:
+def _masked(text: str) -> tuple[Collapsed, SetApart]:
     own = plain(text, dashes=False)
     frame = _FRAME.search(own)
     if frame:
         own = own[: frame.start()]
-    return collapsed(
-        without_quotations(
-            _MISCOUNTED.sub(_blank, _LINK.sub(_blank, _PASTED.sub(_blank, _CODE.sub(_blank, own))))
-        )
-    )
+    apart = set_apart(_ASIDE.sub(_blank, _PASTED.sub(_blank, _FENCED.sub(_without_block, own))))
+    return collapsed(without_quotations(_MISCOUNTED.sub(_blank, apart.text))), apart
 
 
 # "Just kidding, I live in Ostia": the joke came before.
@@ -172,11 +193,15 @@ def _before_the_question(sentence: str) -> str:
     return sentence[: asking.start()]
 
 
+def _without_block(code: re.Match[str]) -> str:
+    """Blank, unless it stands within a sentence."""
+    block = code["begins"] is not None and code["ends"] is not None
+    return _blank(code) if block else code.group()
+
+
 def _blank(found: re.Match[str]) -> str:
-    """As many spaces; a full stop after an address still ends its sentence."""
-    words = found.group()
-    kept = words[-1] if words[-1] in ".!?," else " "
-    return " " * (len(words) - 1) + kept
+    """As many spaces."""
+    return " " * len(found.group())
 
 
 @cache

@@ -22,7 +22,7 @@ from engram.domain.slots import (
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
 from engram.language.statements.changes import changed
-from engram.language.statements.clauses import Sentence, masked, sentences
+from engram.language.statements.clauses import Sentence, masked, sentences, with_words
 from engram.language.statements.cutting import Thing
 from engram.language.statements.declared import (
     SPEAKER,
@@ -84,7 +84,8 @@ def claims(text: str) -> list[RuleStatement]:
     for piece in list(split_sentences(own))[:_MOST_SENTENCES]:
         said = own[piece.start : piece.end].strip()
         for claim in expression(_TABLE, "of_you").finditer(said):
-            found += everything(f"{in_first_person(claim.group('claim'))}.")
+            claimed = with_words(claim.group("claim"), text[:_LONGEST_READ])
+            found += everything(f"{in_first_person(claimed)}.") if claimed else ()
     return found
 
 

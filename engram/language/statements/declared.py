@@ -20,7 +20,7 @@ from engram.language.statements.clauses import Sentence, opened, sentences
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import is_origin, is_product
 from engram.language.statements.slips import said_again
-from engram.language.text import FULL_STOP, STREET_WORD
+from engram.language.text import FULL_STOP, SIGNS_APART, STREET_WORD
 from engram.language.vocabulary import alternatives, load, vocabulary, words
 
 _DATA = "declared"
@@ -33,7 +33,9 @@ _FEW = 2
 _LONGEST_PREDICATE = 8
 # What follows is another statement: "My wife works at Siemens and I'm a photographer".
 _GOES_ON = r"\s(?:and|but|so|while)\s(?=(?i:i|i'm|i've|my|we|we're|our|he|she|they|he's|she's)\s)"
-_SIGNS = re.compile(rf"{_GOES_ON}|[;()\[\]!?\x00…—\"“”]|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)")
+_SIGNS = re.compile(
+    rf"{_GOES_ON}|[;()\[\]!?\x00…—\"“”]|{SIGNS_APART.pattern}|[,:](?!\d)|\s-\s|{FULL_STOP}(?=\s)"
+)
 _NUMBER = re.compile(r"[$€£#+]?\d[\w.,:/%€$£-]*")
 _CLOCK = re.compile(
     r"(?:\d{1,2}(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?|noon|midnight|\w{1,10} o'clock|"

@@ -17,7 +17,7 @@ from engram.language.statements.clauses import Sentence, masked, opened, sentenc
 from engram.language.statements.declared import begins_predicate
 from engram.language.statements.notes import person_meant
 from engram.language.statements.third_person import is_past, third_person
-from engram.language.text import verb_lemma
+from engram.language.text import SIGNS_APART, verb_lemma
 from engram.language.vocabulary import (
     alternatives,
     expression,
@@ -88,7 +88,8 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
             or _of_person(said, last)
             or _of_own_role(said, role)
         )
-        if full:
+        # The words of code or a link that it names may be those of the turn before.
+        if full and SIGNS_APART.search(full) is None:
             yield InFull(full, sentence)
         last, role = said, _own_role(said) or role
 

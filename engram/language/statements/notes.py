@@ -20,12 +20,13 @@ from engram.language.statements.clauses import (
     opened,
     sentences,
     verbatim,
+    with_words,
 )
 from engram.language.statements.objects import is_origin
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import in_clause
 from engram.language.statements.slips import said_again
-from engram.language.text import QUOTED, is_past, verb_lemma
+from engram.language.text import QUOTED, SIGNS_APART, is_past, verb_lemma
 from engram.language.text import plain as in_plain_form
 from engram.language.vocabulary import (
     alternatives,
@@ -306,7 +307,11 @@ def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
         text: The turn.
         told: Where in it clauses begin that are understood already.
     """
-    known = frozenset(told)
+    whole = (_with_words(one, text) for one in _notes(text, frozenset(told)))
+    return [one for one in whole if one is not None]
+
+
+def _notes(text: str, known: frozenset[int]) -> list[Note]:
     found: list[Note] = []
     correcting: Note | None = None
     for sentence in sentences(text):
@@ -326,6 +331,14 @@ def notes(text: str, told: Iterable[int] = ()) -> list[Note]:
 
 # What is left of a quotation with which a clause ends.
 _CLOSES = re.compile(r"(?<=\w)[^\"“”»\n]{0,200}[\"”»]")
+
+
+def _with_words(note: Note, text: str) -> Note | None:
+    """The note with the code and the links that it names; None if they do not fit in it."""
+    clause, what = with_words(note.clause, text), with_words(note.object or "", text)
+    if clause is None or what is None:
+        return None
+    return note if clause == note.clause else replace(note, clause=clause, object=what or None)
 
 
 def _with_quotations(note: Note, text: str) -> Note:
@@ -451,6 +464,7 @@ def _reference(name: str) -> str:
         "past": rf"(?:[a-z]+ed|{alternatives(words.irregular_pasts)})(?!'t)",
         "language": rf"(?:{alternatives(words.languages)})\b",
         "ago": expression_text("notes", "ago"),
+        "apart": SIGNS_APART.pattern,
     }
     lists = {
         "relation": words.relations,

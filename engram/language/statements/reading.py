@@ -18,6 +18,7 @@ from engram.language.statements.clauses import (
     masked,
     sentences,
     turned_round,
+    with_words,
 )
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import (
@@ -235,7 +236,7 @@ def everything(text: str) -> list[RuleStatement]:
     named = {(one.predicate, one.sentence.start) for one in found.values() if one.thing.name}
     # "Callum and I got divorced" also holds "I got divorced".
     return [
-        one
+        whole
         for one in found.values()
         if (one.thing.name or (one.predicate, one.sentence.start) not in named)
         and not _is_taken_up_again(one, found)
@@ -243,7 +244,16 @@ def everything(text: str) -> list[RuleStatement]:
         and not _only_grew_up(one, found)
         and not _is_said_better(one, found)
         and not _is_replaced(one, found)
+        and (whole := _with_words(one, text)) is not None
     ]
+
+
+def _with_words(one: RuleStatement, text: str) -> RuleStatement | None:
+    """The statement with the code and the links that it names; None if they do not fit in it."""
+    phrase, name = with_words(one.thing.phrase, text), with_words(one.thing.name, text)
+    if phrase is None or name is None:
+        return None
+    return one if phrase == one.thing.phrase else replace(one, thing=Thing(phrase, name))
 
 
 def _said_again(one: RuleStatement, plain: str) -> RuleStatement:

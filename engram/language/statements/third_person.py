@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from engram.domain.memories import Category
 from engram.language.statements.predicates import RuleStatement
+from engram.language.text import set_apart
 from engram.language.vocabulary import alternatives, expression, predicates, vocabulary
 
 # --- statements as sentences: from "I live in Lisbon" to "The user lives in Lisbon."
@@ -133,9 +134,12 @@ def _base(verb: str) -> str:
 
 
 def in_third_person(text: str) -> str:
-    """The words with "their car" for "my car"."""
-    return _FIRST_PERSON.sub(
-        lambda found: _THIRD_PERSON.get(found.group().lower(), found.group()), text
+    """The words with "their car" for "my car"; code and links stay as they are."""
+    apart = set_apart(text)
+    return apart.put_back(
+        _FIRST_PERSON.sub(
+            lambda found: _THIRD_PERSON.get(found.group().lower(), found.group()), apart.text
+        )
     )
 
 
@@ -178,13 +182,18 @@ _LONGEST_RETOLD = 400
 
 
 def retold(clause: str, who: str) -> str:
-    """The clause as a sentence about ``who``.
+    """The clause as a sentence about ``who``; its code and links stay as they are.
 
     Args:
         clause: As the speaker said it, from its subject on.
         who: "The user", or a name.
     """
-    text = " ".join(clause.split()).strip(" ,;:–—-").rstrip(".!?")[:_LONGEST_RETOLD]
+    apart = set_apart(clause)
+    text = " ".join(apart.text.split()).strip(" ,;:–—-").rstrip(".!?")[:_LONGEST_RETOLD]
+    return apart.put_back(_retold(text, who))
+
+
+def _retold(text: str, who: str) -> str:
     found = _LEADING.match(text)
     if found is None:
         return _finished(_possessed(text, who))

@@ -86,6 +86,22 @@ async def test_invented_words_go_back_to_the_model_once_whatever_was_wrong_befor
     assert output.dropped_quotes == 0
 
 
+async def test_a_name_is_nothing_to_know_of_who_has_it() -> None:
+    """Dana is called Dana, as everybody sees; by what else she is called, nobody does."""
+    words = "Hi, this is Dana from Acme. Call me Dee."
+    turn = said(1).model_copy(update={"content": words, "speaker": "Dana"})
+    named = [
+        statement(
+            "e1", content=f"{who} is called {name}.", quotes=[words],
+            subject=who, predicate="is called", object=name,
+        )
+        for who, name in (("Dana", "dana"), ("Dana", "Dee"), ("user", "Dana"))
+    ]  # fmt: skip
+    model, _ = scripted({"reasoning": "", "statements": named})
+    read = (await ExtractionAgent(model).extract([turn])).statements
+    assert [one.content for one in read] == ["Dana is called Dee.", "user is called Dana."]
+
+
 @pytest.mark.parametrize(
     "put",
     [

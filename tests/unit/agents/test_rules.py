@@ -551,3 +551,90 @@ def test_lines_of_a_log_or_a_shell_state_nothing(pasted: str) -> None:
     assert contents(pasted) == []
     around = f"Look at this:\n{pasted}\nI live in Ghent."
     assert contents(around) == ["The user lives in Ghent."]
+
+
+@pytest.mark.parametrize(
+    "manner",
+    ["all year", "permanently", "full-time", "officially", "by choice", "on site", "all the time"],
+)
+def test_what_is_not_so_in_that_manner_may_be_so(manner: str) -> None:
+    """Who does not live in Porto all year lives there; without the manner, nobody does."""
+    denials = ("I don't live in Porto", "I don't work at Globex", "I'm not a nurse")
+    for denied in denials:
+        assert not set(contents(f"{denied} {manner}.")) & set(contents(f"{denied}."))
+        assert contents(f"{denied}.")
+
+
+def test_the_main_reason_is_no_manner() -> None:
+    """Who does not use something "mainly because" of what it is does not use it."""
+    assert contents("I don't use Slack mainly because it is slow.") == [
+        "The user does not use Slack."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "We decided to use `uv` instead of `pip`.",
+            ["The user decided to use `uv` instead of `pip`."],
+        ),
+        (
+            "Always run `make test` before you commit.",
+            ["Always run `make test` before you commit."],
+        ),
+        ("I prefer `pytest` over `unittest`.", ["The user prefers `pytest` over `unittest`."]),
+        (
+            "Please always send a copy of each invoice to billing@acme.example.",
+            ["Always send a copy of each invoice to billing@acme.example."],
+        ),
+        (
+            "I always log in at https://portal.acme.example/login.",
+            ["The user always logs in at https://portal.acme.example/login."],
+        ),
+        (
+            "I promise to send the contract to legal@acme.example.",
+            ["The user promised to send the contract to legal@acme.example."],
+        ),
+        ("I like to run `make` at night.", ["The user likes to run `make` at night."]),
+        (
+            "Sorry, I got that wrong: we deploy with `make deploy`.",
+            ["The user corrected: the user got that wrong: they deploy with `make deploy`."],
+        ),
+    ],
+)
+def test_code_and_addresses_stay_in_what_is_said_of_them(text: str, expected: list[str]) -> None:
+    """Without them, a conclusion says nothing: "The user decided to use instead of"."""
+    assert contents(text) == expected
+
+
+def test_code_and_addresses_are_neither_read_nor_retold() -> None:
+    """What stands in them is no statement, and "me" and "my" there are nobody."""
+    said = "Never send files to me@acme.example or https://my.acme.example without asking me."
+    told = "Never send files to me@acme.example or https://my.acme.example without asking the user."
+    assert contents(said) == [told]
+    assert contents("Run `echo I live in Rome` and I live in Oslo.") == ["The user lives in Oslo."]
+    before = "```\nI live in Rome\n``` is what it prints. I live in Oslo."
+    assert contents(before) == ["The user lives in Oslo."]
+    aside = "My sister Eve (eve@acme.example) lives in Rome."
+    assert contents(aside) == ["Eve is the user's sister.", "Eve lives in Rome."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always run ```make\ntest``` before a commit.",
+        f"Always log in at https://acme.example/{'x' * 400} before noon.",
+        "I use `uv` and Slack.",
+        "My mum uses `uv` and so do I.",
+    ],
+)
+def test_what_lacks_its_code_or_address_is_not_concluded(text: str) -> None:
+    """Of several lines, too long, or cut off: a sentence with a gap would be wrong."""
+    assert contents(text) == []
+
+
+def test_a_sign_for_private_use_is_a_blank() -> None:
+    """Whoever writes what stands for code and links elsewhere gets no other's words for it."""
+    said = "We decided to use \U00100000 and `uv`."
+    assert contents(said) == ["The user decided to use and `uv`."]

@@ -96,6 +96,58 @@ def test_what_is_replaced_at_once_is_not_denied_as_well() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Please don't send it to dana@acme.example before Monday, I am on leave.",
+        "dana@acme.example is not reachable this week.",
+        "dana@acme.example is closed until Monday.",
+        "Please never send passwords to dana@acme.example.",
+        "Don't send attachments to dana@acme.example, the mailbox is full.",
+        "Send this one copy to billing@acme.example instead of dana@acme.example.",
+        "Send the report to billing@acme.example, not dana@acme.example.",
+        "Don't use dana@acme.example for invoices, use billing@acme.example for those.",
+        "Please do not call me on +1 415 555 0123 while I am in meetings.",
+        "While I am in meetings, please don't call me on +1 415 555 0123.",
+        "You can't reach me on +1 415 555 0123 tomorrow.",
+        "Don't call +1 415 555 0199 before noon, Eve sleeps long.",
+        "Never write to ceo@acme.example without asking me.",
+        "Never write to ceo@acme.example.",
+        "Don't send people to https://acme.example before the launch.",
+    ],
+)
+def test_an_address_not_to_be_used_now_or_for_this_is_still_one(text: str) -> None:
+    """What is said of a time, a purpose or one message takes no address from anybody."""
+    found = extract(text)
+    assert found.negations == ()
+    assert not any(fact.over for fact in found.facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("My new email is b@acme.example, don't write to a@acme.example any more.", "a@"),
+        ("Don't write to a@acme.example, my new email is b@acme.example.", "a@"),
+        ("Never write to a@acme.example again.", "a@"),
+        ("Don't send mail to a@acme.example any more.", "a@"),
+        ("Use b@acme.example instead of a@acme.example.", "a@"),
+        ("Don't use a@acme.example for anything.", "a@"),
+        ("a@acme.example is dead.", "a@"),
+        ("You can no longer reach me on +1 415 555 0123.", "+1415"),
+    ],
+)
+def test_an_address_that_is_given_up_is_over(text: str, value: str) -> None:
+    """For good, and for whatever it was there for."""
+    (over,) = (fact for fact in extract(text).facts if fact.over)
+    assert over.value.startswith(value)
+
+
+def test_whose_address_is_over_is_not_guessed() -> None:
+    """Eve's number is no number of whoever says that it is dead."""
+    (over,) = extract("Don't call +1 415 555 0199 any more, Eve has moved.").negations
+    assert over.content == "+14155550199 is no longer in use."
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("My son Leo had a test. He isn't allergic to nuts any more.", ["leo"]),

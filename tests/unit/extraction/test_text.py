@@ -8,7 +8,9 @@ from engram.language.text import (
     QUOTED,
     WORDS_AND_SIGNS,
     as_spelled,
+    collapsed,
     plain,
+    set_apart,
     split_sentences,
     without_quotations,
 )
@@ -51,6 +53,25 @@ def test_quotations_are_hidden_in_their_own_length() -> None:
     assert (len(hidden), hidden.count(QUOTED)) == (len(text), 2)
     assert "'Mongo'" in without_quotations(text, only_speech=True)
     assert "love" not in without_quotations(text, only_speech=True)
+
+
+def test_code_and_links_are_set_apart_in_their_own_length() -> None:
+    """The mark after them stays, their place is found again, and so are their words."""
+    text = "Run `make test`, then mail a@b.example. See https://c.example/d?e=f, please!"
+    apart = set_apart(text)
+    assert len(apart.text) == len(text)
+    assert apart.words == ("`make test`", "a@b.example", "https://c.example/d?e=f")
+    short = collapsed(apart.text)
+    assert short.text == "Run \U00100000, then mail \U00100001. See \U00100002, please!"
+    assert text[short.original(short.text.index("please")) :] == "please!"
+    assert apart.put_back(short.text) == apart.put_back(apart.text) == text
+
+
+def test_there_are_signs_for_as_many_links_as_a_turn_can_hold() -> None:
+    """More of them share one, which is past all that is read."""
+    text = "`` " * 66_000
+    apart = set_apart(text)
+    assert (len(apart.text), len(apart.words)) == (len(text), 66_000)
 
 
 def test_signs_become_plain_in_place() -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.domain.memories import MemoryStatus, MemoryType, SemanticMemory
+from engram.domain.memories import MemoryForm, MemoryStatus, MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.recall.results import RecallHit
 from engram.storage.edge import EdgeRepository
@@ -112,6 +112,43 @@ async def test_the_newest_is_first_in_three_forms(repository: EdgeRepository) ->
     memory = InProcessMemory(repository)
     wrong = [one for form in updates("seen")[4:7] for one in await wrong_about(memory, form[:2])]
     assert wrong == []
+
+
+async def left_of(repository: EdgeRepository, *said: str) -> list[str]:
+    """What holds for a user who said these, each in a conversation of its own."""
+    memory, scope = InProcessMemory(repository), Scope.of("statements", uuid4().hex)
+    for number, words in enumerate(said, 1):
+        ids = await memory.hear(scope, [words], number, at=day(number), session=f"s{number}")
+        await memory.conclude(scope, ids, day(number))
+    pages = [page async for page in every_page(repository, scope, MemoryType.SEMANTIC)]
+    told = [one for page in pages for one in page if isinstance(one, SemanticMemory)]
+    holding = [one for one in told if one.status is not MemoryStatus.SUPERSEDED]
+    return sorted(one.content for one in holding if one.form is MemoryForm.STATEMENT)
+
+
+@pytest.mark.parametrize(
+    "numbered",
+    ["order number", "tracking number", "serial number", "booking reference", "case id"],
+)
+async def test_the_number_of_a_second_order_stands_beside_the_first(
+    repository: EdgeRepository, numbered: str
+) -> None:
+    """What is numbered one by one has a number each; one that is told as wrong is replaced."""
+    first, second = f"My {numbered} is A-1.", f"My {numbered} is A-2."
+    told = [f"The user's {numbered} is A-1.", f"The user's {numbered} is A-2."]
+    assert await left_of(repository, first, second) == told
+    assert await left_of(repository, first, f"Sorry, my {numbered} is A-2.") == told[1:]
+    changed = f"My {numbered} has changed to A-2."
+    assert await left_of(repository, first, changed) == told[1:]
+
+
+@pytest.mark.parametrize("of_one", ["phone number", "passport number", "room number"])
+async def test_a_number_of_which_there_is_one_is_replaced(
+    repository: EdgeRepository, of_one: str
+) -> None:
+    """A person, a passport or a stay has one at a time."""
+    held = await left_of(repository, f"My {of_one} is C1.", f"My {of_one} is C2.")
+    assert held == [f"The user's {of_one} is C2."]
 
 
 async def test_predicates_that_hold_many_values_end_nothing(repository: EdgeRepository) -> None:
