@@ -30,7 +30,7 @@ from engram.errors import InvalidInput
 if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
     from engram.domain.memories import AnyMemory
-    from engram.lifecycle.audit import Finding
+    from engram.lifecycle.checks import Finding
     from engram.operations.admin import (
         EnergyReport,
         HealthReport,

@@ -29,7 +29,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt, is_first_party
 from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
-from engram.lifecycle.audit import linked_back
+from engram.lifecycle.checks import linked_back
 from engram.lifecycle.decisions import disputed, holding_again
 from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.recomposed import RECOMPOSED, Basis, is_recomposed

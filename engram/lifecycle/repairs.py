@@ -11,7 +11,7 @@ from engram.contracts.messages import Population
 from engram.domain.memories import STORED_TYPES, AnyMemory, DerivedMemory
 from engram.domain.rules import HealthRules
 from engram.domain.scope import Scope
-from engram.lifecycle.audit import (
+from engram.lifecycle.checks import (
     Census,
     Diagnosis,
     Finding,

@@ -22,7 +22,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import HealthRules, LifecycleRules
 from engram.domain.scope import Scope
-from engram.lifecycle.audit import Diagnosis, Finding
+from engram.lifecycle.checks import Diagnosis, Finding
 from engram.lifecycle.decisions import Rulebook, Transition, lifecycle_of, rulebook
 from engram.lifecycle.due import due_by, of_population, to_consider
 from engram.lifecycle.links import edge_confidence

@@ -29,7 +29,7 @@ from engram.storage.payload import (
     indexed_fields,
 )
 from engram.storage.points import EXACT_BELOW_KB, GRAPH_EFFORT, TENANT_GRAPH_EDGES
-from engram.system import FileLock
+from engram.system import FileLock, sync_folder
 
 _log = structlog.get_logger("engram.storage")
 
@@ -67,7 +67,7 @@ def settle(folder: Path) -> None:
         # The first rename happens only when the successor is whole.
         source = rebuilt(folder) if rebuilt(folder).exists() else replaced(folder)
         source.rename(folder)
-        sync_folder(folder.parent)
+        _try_to_sync(folder.parent)
     # Beside a folder that is there, it is a half, or lacks what was written since.
     drop_rebuilt(folder)
     _remove(failed(folder))
@@ -76,9 +76,9 @@ def settle(folder: Path) -> None:
 def replace(folder: Path) -> None:
     """Put the successor in the folder's place; :func:`undo` takes that back."""
     folder.rename(replaced(folder))
-    sync_folder(folder.parent)
+    _try_to_sync(folder.parent)
     rebuilt(folder).rename(folder)
-    sync_folder(folder.parent)
+    _try_to_sync(folder.parent)
 
 
 def undo(folder: Path) -> None:
@@ -87,9 +87,9 @@ def undo(folder: Path) -> None:
         return
     if folder.exists():
         folder.rename(failed(folder))
-        sync_folder(folder.parent)
+        _try_to_sync(folder.parent)
     replaced(folder).rename(folder)
-    sync_folder(folder.parent)
+    _try_to_sync(folder.parent)
     _remove(failed(folder))
 
 
@@ -119,7 +119,7 @@ def sync_files(folder: Path) -> None:
                 with suppress(FileNotFoundError), (Path(inside) / name).open("rb") as file:
                     os.fsync(file.fileno())
             seen |= names
-        sync_folder(Path(inside))
+        _try_to_sync(Path(inside))
 
 
 def _files_in(folder: str) -> list[str]:
@@ -127,20 +127,16 @@ def _files_in(folder: str) -> list[str]:
         return [entry.name for entry in entries if entry.is_file()]
 
 
-def sync_folder(folder: Path) -> None:
+def _try_to_sync(folder: Path) -> None:
     """Have a folder's entries on disk, where the system can: renames are atomic all the same."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
 
 
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
-        sync_folder(folder.parent)
+        _try_to_sync(folder.parent)
 
 
 # --- room on the disk
@@ -522,7 +518,7 @@ def _open_shard(
     shard = _ready_shard(folder, memory_type, config, making=making)
     if unfinished.exists():
         unfinished.unlink()
-        sync_folder(folder.parent)
+        _try_to_sync(folder.parent)
     # What was replaced goes when its successor is known to be readable.
     drop_replaced(folder)
     return shard
@@ -632,7 +628,7 @@ def _write_record(record: Path, content: Mapping[str, Any], *, durable: bool = T
             os.fsync(file.fileno())
     aside.replace(record)
     if durable:
-        sync_folder(record.parent)
+        _try_to_sync(record.parent)
 
 
 # --- copying what is left of a shard into fresh files: deleting alone leaves words in the old

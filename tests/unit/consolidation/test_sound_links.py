@@ -37,7 +37,7 @@ from engram.domain.memories import (
 from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.scope import Scope
 from engram.embedding.choice import make_embedder
-from engram.lifecycle.audit import Finding, Problem
+from engram.lifecycle.checks import Finding, Problem
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.links import MAX_LINKS
 from engram.lifecycle.repairs import Repairer, validate

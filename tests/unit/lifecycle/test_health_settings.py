@@ -8,7 +8,7 @@ import pytest
 
 from engram.domain.memories import AnyMemory, Link, LinkKind, MemoryStatus
 from engram.domain.rules import HealthRules, LifecycleRules
-from engram.lifecycle.audit import Ailment, Census
+from engram.lifecycle.checks import Ailment, Census
 from engram.lifecycle.decisions import Rulebook
 from engram.transfer.memories import migrated
 from tests.support.lifecycle_memories import ENERGY, RULES, T0, day, episode, recalled, semantic

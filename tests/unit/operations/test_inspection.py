@@ -20,7 +20,7 @@ from engram.domain.memories import (
 )
 from engram.embedding.choice import make_embedder
 from engram.language.negation_scope import covers
-from engram.lifecycle.audit import Ailment, Problem
+from engram.lifecycle.checks import Ailment, Problem
 from engram.lifecycle.policies import trust
 from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
