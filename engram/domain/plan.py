@@ -20,7 +20,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Telling,
 )
-from engram.domain.values import StoredValue
+from engram.domain.values import StoredValue, is_none
 
 # --- one thing that a conversation states, before it is compared with what is known
 
@@ -65,10 +65,10 @@ class Statement(StoredValue):
     entities: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    event_at: datetime | None = None
-    event_from: datetime | None = None
-    event_by: datetime | None = None
-    holds_until: datetime | None = None
+    event_at: datetime | None = Field(default=None, exclude_if=is_none)
+    event_from: datetime | None = Field(default=None, exclude_if=is_none)
+    event_by: datetime | None = Field(default=None, exclude_if=is_none)
+    holds_until: datetime | None = Field(default=None, exclude_if=is_none)
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)
     episode_ids: tuple[str, ...] = Field(min_length=1)

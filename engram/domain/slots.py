@@ -94,10 +94,11 @@ _SEVERAL = frozenset(
     "pal buddy relative".split()
 )
 # What is numbered one by one has a number each: the second order's is not the first one's.
-_NUMBERED = re.compile(
-    r"(?:.+ )?(?:order|tracking|booking|reservation|ticket|invoice|parcel|shipment|delivery|case|"
-    r"claim|confirmation|transaction|receipt|flight|serial) (?:number|no|id|code|reference|ref) is"
+_NUMBERED = frozenset(
+    "order tracking booking reservation ticket invoice parcel shipment delivery case claim "
+    "confirmation transaction receipt flight serial".split()
 )
+_NUMBERS = frozenset("number no id code reference ref".split())
 # A person keeps several of these at once, whatever the object is called.
 _FUNCTIONAL_PREFIXES = ("favourite ",)
 # What was so from the beginning: the latest word about it counts, not the earliest date.
@@ -278,7 +279,8 @@ def is_functional(slot: Slot) -> bool:
 
 def is_numbered(slot: Slot) -> bool:
     """Whether one subject may have several of what has this number or reference, an order say."""
-    return _NUMBERED.fullmatch(held_predicate(slot)) is not None
+    *_, what, number, verb = ("", "", *held_predicate(slot).split())
+    return verb == "is" and number in _NUMBERS and what in _NUMBERED
 
 
 def role_slot(role: str) -> str | None:

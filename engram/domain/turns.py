@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from engram.domain.memories import Episode
 from engram.domain.sanitize import has_control_characters, is_visible, one_line
+from engram.domain.values import is_none
 from engram.errors import InvalidQuery, InvalidTurn
 
 # --- what an application hands over: conversation turns, and the checks they pass first
@@ -31,10 +32,6 @@ MAX_METADATA_DEPTH = 32
 MAX_SUMMARY_CHARACTERS = 1000
 LONGEST_LIFE = timedelta(days=36_525)
 """How far ahead an expiry may lie: a hundred years."""
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class Turn(BaseModel):
@@ -76,9 +73,9 @@ class Turn(BaseModel):
     tags: tuple[str, ...] = ()
     importance: float | None = None
     # What is not given is not sent: most turns have none of these.
-    expires_at: datetime | None = Field(default=None, exclude_if=_is_none)
-    expires_in: timedelta | None = Field(default=None, exclude_if=_is_none)
-    summary: str | None = Field(default=None, exclude_if=_is_none)
+    expires_at: datetime | None = Field(default=None, exclude_if=is_none)
+    expires_in: timedelta | None = Field(default=None, exclude_if=is_none)
+    summary: str | None = Field(default=None, exclude_if=is_none)
 
 
 class TurnLike(Protocol):

@@ -38,6 +38,11 @@ Moment: TypeAlias = Annotated[datetime, BeforeValidator(_in_one_zone)]
 it takes where each has its own, as Pydantic reads them, and none has an object beside it."""
 
 
+def is_none(value: object) -> bool:
+    """Whether a field says nothing: histories keep no names for what is mostly absent."""
+    return value is None
+
+
 class StoredValue(BaseModel):
     """Never changed, only replaced.
 

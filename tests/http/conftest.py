@@ -36,7 +36,7 @@ class Shared:
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Shared:
     """The parts, put together once."""
     key_maker = KeyMaker(KeyFile(tmp_path_factory.mktemp("http") / "data" / "keys.json"))
-    fake, settings = FakeEngine(), Settings.load(keys_file=key_maker.file.path)
+    fake, settings = FakeEngine(key_maker.clock), Settings.load(keys_file=key_maker.file.path)
     return Shared(key_maker, fake, settings, public_app(fake, settings, key_maker.clock))
 
 
@@ -44,7 +44,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Shared:
 def shared(everything: Shared) -> Shared:
     """The parts, as new."""
     vars(everything.fake).clear()
-    everything.fake.__init__()  # type: ignore[misc]  # the application holds this very engine
+    everything.fake.__init__(everything.key_maker.clock)  # type: ignore[misc]  # the application holds this very engine
     key_maker = everything.key_maker
     key_maker.file = KeyFile(everything.settings.keys_path)
     key_maker.file.path.unlink(missing_ok=True)

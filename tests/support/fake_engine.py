@@ -46,6 +46,7 @@ from engram.operations.turns import (
     Receipt,
     WorkingMemory,
 )
+from engram.ports import Clock
 from engram.recall.context import block_of, without_said
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallExplanation, RecallHit, ScorePart
@@ -72,7 +73,7 @@ class FakeEngine:
         handlers: Carry out the operations.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = system_clock) -> None:
         self.kept: dict[Scope, dict[str, Episode]] = {}
         self.sessions: dict[tuple[Scope, str], list[RememberedTurn]] = {}
         self.asked: list[tuple[Scope, RecallRequest]] = []
@@ -83,7 +84,7 @@ class FakeEngine:
         self.delay = 0.0
         self._running = 0
         self.handlers = Handlers(self)
-        self._dating = TurnDating(system_clock)
+        self._dating = TurnDating(clock)
         self.working = asyncio.Event()
 
     @handles(ENCODE)

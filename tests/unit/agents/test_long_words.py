@@ -20,8 +20,9 @@ def test_the_longest_turn_is_read(fill: str) -> None:
 
 
 def test_links_say_nothing() -> None:
-    """Addresses are left out whole; the words around them stay."""
+    """Addresses are set apart whole, with a sign for each; the words around them stay."""
     text = "See http://x.org/I,like,tea or ada@example.org and @ada, now"
     (sentence,) = sentences(text)
-    assert sentence.text.split() == ["See", "or", "and", "@ada,", "now"]
+    own = ["See", "\U00100000", "or", "\U00100001", "and", "@ada,", "now"]
+    assert sentence.text.split() == own
     assert verbatim(text, sentence) == text
