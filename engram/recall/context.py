@@ -212,6 +212,8 @@ def _marks(hit: RecallHit) -> Iterable[str]:
             yield "disputed later"
         return
     yield _since(memory)
+    if memory.expires_at is not None:
+        yield f"until {memory.expires_at:%Y-%m-%d}"
     if hit.disputed:
         yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]

@@ -10,6 +10,7 @@ import pytest
 from engram.domain.memories import MemoryType, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.periods import end_told
+from engram.recall.context import block_of
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import every_page
 from tests.support.in_process_memory import InProcessMemory
@@ -78,6 +79,14 @@ async def test_what_holds_for_some_weeks_takes_nothings_place(repository: EdgeRe
     ends = {m.content: m.expires_at for m in page if isinstance(m, SemanticMemory)}
     assert ends["The user lives in Oslo."] == datetime(2026, 5, 1, tzinfo=UTC)
     assert ends["The user lives in Porto."] is None
+
+
+async def test_a_prompt_is_told_until_when_it_holds(repository: EdgeRepository) -> None:
+    """The line of what has an end names it, beside since when it holds."""
+    memory, scope = await told(repository, (0, "I live in Oslo until the end of April."))
+    hits = await memory.recall(scope, "Where does the user live?", MONDAY + timedelta(days=1))
+    block = block_of(hits, tokens=200)
+    assert "- The user lives in Oslo. (since 2026-03-02; until 2026-05-01; " in block
 
 
 @pytest.mark.parametrize("in_order", [True, False])
