@@ -64,13 +64,9 @@ from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
 from engram.language.statements.corrections import (
     by_what_was_told,
-    came_about,
     claims,
     corrected,
-    given_up_for,
-    instead_now,
     left_behind,
-    works_now,
 )
 from engram.language.statements.declared import SPEAKER, Declared, declared
 from engram.language.statements.doubts import Doubts
@@ -94,6 +90,13 @@ from engram.language.statements.promises import (
     names_what,
 )
 from engram.language.statements.reading import everything
+from engram.language.statements.renewals import (
+    came_about,
+    given_up_for,
+    instead_now,
+    overtaken,
+    works_now,
+)
 from engram.language.statements.taken_back import denied, said_anew
 from engram.language.text import SIGNS_APART
 from engram.language.vocabulary import expression
@@ -101,6 +104,7 @@ from engram.language.vocabulary import expression
 _LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
 # What a turn takes back was said this shortly before.
 _HEARD_BEFORE: Final = 4
+_OF_WORK: Final = frozenset({"workplace is", "employer is", "company is", "firm is", "job is"})
 _log = structlog.get_logger("engram.agents")
 
 # --- the extraction request, answered by rule
@@ -324,14 +328,29 @@ def _with_corrections(
         for one in stated
         if one.predicate != IS_CALLED or one.thing.name.casefold() not in elsewhere
     ]
+    stated = _of_no_job(stated, words)
     known = {(one.predicate, one.thing.name.casefold(), one.holds) for one in stated}
     own += left_behind(turn.content, mine, last)
     own += works_now(turn.content, mine, said)
     own += came_about(turn.content, said)
     own += instead_now(turn.content, mine, last)
     own += given_up_for(turn.content, mine)
+    own += overtaken(stated, mine)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]
     return [*stated, *fresh], declaring, respelt
+
+
+def _of_no_job(stated: Sequence[RuleStatement], before: Sequence[str]) -> list[RuleStatement]:
+    """What is stated, but for work that is left by a name that was told of something else.
+
+    "I left Barclays" ends no work of who banks there.
+    """
+    left = {one.thing.name for one in stated if one.predicate == WORKS_AT and not one.holds}
+    if not left - {""}:
+        return list(stated)
+    own = (one for said in before for one in declared(said) if one.subject == SPEAKER)
+    roles = {one.value for one in own if one.predicate not in _OF_WORK}
+    return [one for one in stated if one.predicate != WORKS_AT or one.thing.name not in roles]
 
 
 def _before_all(one: Declared, stated: Sequence[RuleStatement]) -> bool:

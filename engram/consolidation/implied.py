@@ -38,7 +38,7 @@ from engram.domain.slots import (
 )
 from engram.language.calendar import SMALL
 from engram.language.text import verb_lemma
-from engram.language.vocabulary import expression, fields_of_work, of_one_kind, words
+from engram.language.vocabulary import expression, fields_of_work, load, of_one_kind, words
 
 DIED = "died"
 SWITCHED = "switched to"
@@ -219,7 +219,8 @@ def _eats_again(
 ) -> Iterator[Statement]:
     """The diet of who eats fish again."""
     kept_to = _of(told.held.subject, standing, _DIET)
-    old = _only(one for one in kept_to if told.held.object in words("diets", one.slot.object))
+    without = {diet for diet in load("diets") if told.held.object in words("diets", diet)}
+    old = _only(one for one in kept_to if one.slot.object in without)
     return _and_over(told.one, old)
 
 

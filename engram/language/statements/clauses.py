@@ -59,7 +59,7 @@ _FRAME = re.compile(
 # "I live in Boise and my pipes froze, what now?": the statement before a question.
 _ASKING = re.compile(
     r"[,;:]\s*(?:so\s+|and\s+|but\s+)?(?:what|how|can|could|do|does|did|any|where|who|which|why|when|is|are|"
-    r"should|would|will|have|has|got|shall|may|might)\b",
+    r"should|would|will|have|has|got|shall|may|might)(?:n't)?\b",
     re.I,
 )
 # "Did I mention I speak Quechua?" asks nothing.
@@ -319,6 +319,7 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
             and expression("statements", "introduction", exact_case=True).match(text) is not None
         )
     )
+    listing = False
     starts = [0, *(found.end() for found in islice(_CLAUSE_BREAK.finditer(text), _MOST_BREAKS))]
     for number, start in enumerate(starts):
         rest = text[start:]
@@ -333,9 +334,11 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
         before = text[starts[number - 1] if number else 0 : start]
         clause = _with_subject(
             clause,
-            first=number == 0 or before.rstrip().endswith(":") or introducing,
+            first=number == 0 or before.rstrip().endswith(":") or introducing or listing,
             after=(rest, spoken, before),
         )
+        # "Living in Split, working as a guide, married to Tea": so goes a list of what one is.
+        listing = clause.startswith("I'm ") and not text[start : start + 2].lower().startswith("i")
         if clause and not is_reported(before):
             spoken = clause[:2].lower() in {"i ", "i'", "we", "im", "iv"}
             yield Clause(clause, at)
@@ -451,6 +454,9 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
         return clause[before.end() :]
     if _FIRST_PERSON.match(clause):
         return clause
+    if first and before_it and _is_work(clause):
+        # "I'm Aoife, 34, a vet from Galway"
+        return f"I'm {clause}"
     # "Currently living in Kyoto", "Ditched Chrome": left out where a sentence begins.
     said_of_self = not (
         expression("statements", "reaction").match(clause)
@@ -463,6 +469,16 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
         if said is not None:
             return f"{subject} {said}"
     return ""
+
+
+def _is_work(clause: str) -> bool:
+    said = _A_WORD.match(clause)
+    return said is not None and not vocabulary().occupations.isdisjoint(
+        {said["one"], f"{said['one']} {said['two']}", said["two"] or ""}
+    )
+
+
+_A_WORD = re.compile(r"an?\s+(?P<one>[a-z][a-z-]*)(?:\s+(?P<two>[a-z][a-z-]*))?")
 
 
 def _carried_on(clause: str, rest: str, before: str) -> tuple[str, str] | None:

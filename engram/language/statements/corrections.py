@@ -13,11 +13,9 @@ from functools import cache, partial
 from typing import Final, NamedTuple
 
 from engram.domain.slots import (
-    IS_CALLED,
     POSSESSING,
-    is_functional,
     kind_of_value,
-    slot_of,
+    role_slot,
 )
 from engram.language.statements import third_person
 from engram.language.statements.answers import in_first_person
@@ -28,22 +26,41 @@ from engram.language.statements.declared import (
     SPEAKER,
     Declared,
     declared,
+    is_held_by_one,
     is_role_of_things,
+    names_one,
 )
 from engram.language.statements.notes import Person, people
-from engram.language.statements.objects import MatchContext, is_place, is_product
-from engram.language.statements.predicates import RuleStatement, find, is_subject
+from engram.language.statements.objects import (
+    MatchContext,
+    is_product,
+)
+from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
+from engram.language.statements.renewals import of_same_kind
 from engram.language.statements.slips import sounds_like, spelt_name
-from engram.language.statements.taken_back import PLANS, bare, not_so
+from engram.language.statements.taken_back import (
+    PLANS,
+    as_begun,
+    as_over,
+    bare,
+    holds_one,
+    is_named,
+    last_word,
+    not_so,
+    same_name,
+    uncounted,
+)
 from engram.language.text import is_past, split_sentences, verb_lemma
-from engram.language.vocabulary import expression, word_lines
+from engram.language.vocabulary import expression, fields_of_work, vocabulary, word_lines
 
 _TABLE = "takes_back"
 # What is taken back was said just before; a long turn of an assistant says much in general.
 _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
+# "Bath? Not any more, it's Leeds now": of what stands before a sentence, so much can be asked.
+_LONGEST_ASKED = 80
 _SHORTEST_NAME = 2
 _LONG_ENOUGH = 3
 _USES = "uses"
@@ -54,9 +71,13 @@ _MARRIED = "is married to"
 _ALLERGIC = "is allergic to"
 _FROM_BIRTH = frozenset({"is from", "was born in", "was born on"})
 _STUDIES = "studies"
-_SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT}
+_SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT, "volunteers at"}
+# What "swapped the library for the shelter" gives up, were nothing known of it.
+_GIVEN_UP = frozenset({_USES, "owns"})
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
+# To whom one says goodbye may be on a journey; to these one says it once.
+_LEFT_FOR_GOOD = POSSESSING | {_LIVES_IN, _WORKS_AT, _USES, _STUDIES}
 _HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
 _A_DAY = re.compile(r"\d|day\b", re.I)
 # Wordings that name what is over, each with the predicates of which it can be.
@@ -64,6 +85,18 @@ _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("gone_now", lambda predicate: predicate in POSSESSING),
     ("tool_gone", lambda predicate: predicate == _USES),
     ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
+    ("handed_back", lambda predicate: predicate in POSSESSING),
+    ("somebody_has", lambda predicate: predicate in POSSESSING),
+    ("plan_off", lambda predicate: predicate == PLANS),
+    ("plan_dropped", lambda predicate: predicate == PLANS),
+    ("said_goodbye", lambda predicate: predicate in _LEFT_FOR_GOOD),
+    ("no_longer_have", lambda predicate: predicate in POSSESSING),
+    ("being_over", lambda predicate: predicate == _WORKS_AS),
+    ("on_hold", lambda predicate: predicate in {_STUDIES, PLANS}),
+    ("wrecked", lambda predicate: predicate in POSSESSING),
+    ("no_thing_of_mine", lambda predicate: predicate == "likes"),
+    ("spouse_gone", lambda predicate: predicate == _MARRIED),
+    ("closed_for_good", lambda predicate: predicate in POSSESSING),
     ("closed_down", lambda predicate: predicate == _WORKS_AT),
     ("done_at", lambda predicate: predicate == _WORKS_AT),
     ("no_allergy", lambda predicate: predicate == _ALLERGIC),
@@ -115,7 +148,7 @@ def corrected(
         if chosen is not None and _is_chosen(chosen):
             yield _given_up(chosen, sentence)
             continue
-        moved = expression(_TABLE, "changed_it").match(sentence.text)
+        moved = expression(_TABLE, "changed_it").match(sentence.text) or _only_that(sentence)
         if moved and (last := last_declared()) is not None:
             yield from (
                 replace(one, begins=True)
@@ -124,8 +157,12 @@ def corrected(
             )
             continue
         yield from _role_given_up(sentence, elsewhere)
+        yield from _role_changed(sentence)
+        yield from _wrote_wrongly(sentence, told, own)
         if expression(_TABLE, "says_nothing").search(sentence.text):
             continue
+        asked = text[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
+        yield from _renewed(sentence, asked, of_user, elsewhere)
         swap = _swap(sentence)
         if swap is not None:
             meant_one = of_user.get(bare(swap.old)) or _by_last_word(swap.old, told)
@@ -141,6 +178,12 @@ def corrected(
                 yield from _meant_by(sentence, new, wrong, own())
         else:
             yield from _number_again(sentence, last_declared, before)
+
+
+def _only_that(sentence: Sentence) -> re.Match[str] | None:
+    """What it is now, said of what was told last: "It's Dr Virta now"."""
+    only = expression(_TABLE, "only_now").match(sentence.text)
+    return only if only is not None and only["it"] else None
 
 
 _A_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -201,22 +244,45 @@ def _role_given_up(
             yield _given_up(one, sentence)
 
 
+def _role_changed(sentence: Sentence) -> Iterator[Declared]:
+    """Another of what one has one of: "I've changed dentists, it's Dr Virta now"."""
+    if expression(_TABLE, "may_change_role").search(sentence.text) is None:
+        return
+    changed_to = expression(_TABLE, "role_changed").match(sentence.text)
+    if changed_to is None:
+        return
+    role = changed_to.group("role").lower().removesuffix("s")
+    predicate = role_slot(role) if role in vocabulary().services or is_held_by_one(role) else None
+    new = changed_to.group("new").strip(" .")
+    if predicate is not None:
+        content = f"My {role} is {new}."
+        yield Declared(SPEAKER, predicate, new, content, sentence, begins=True)
+
+
+def _wrote_wrongly(
+    sentence: Sentence,
+    told: Sequence[RuleStatement],
+    own: Callable[[], Mapping[str, RuleStatement]],
+) -> Iterator[RuleStatement]:
+    """What was told by mistake: "I study geology, I wrote geography because the form says so"."""
+    wrong = expression(_TABLE, "wrote_wrongly").search(sentence.text)
+    if wrong is None:
+        return
+    instead = {one.predicate for one in own().values()}
+    for one in told:
+        if one.holds and one.predicate in instead and is_named(one, bare(wrong.group("old"))):
+            yield not_so(one, sentence)
+
+
 def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
     """What was told by a longer name: "the Zoe" of who drives a Renault Zoe."""
     short = bare(name)
     found = [
-        one for one in told if one.holds and one.thing.name[:1].isupper() and short == _short(one)
+        one
+        for one in told
+        if one.holds and one.thing.name[:1].isupper() and short == last_word(one)
     ]
     return found[-1] if short and found else None
-
-
-def _short(one: RuleStatement) -> str:
-    """The last word of the name of a thing, of several: "zoe" of "Renault Zoe"."""
-    if one.predicate not in POSSESSING | {_USES}:
-        return ""
-    _, *more = one.thing.name.split() or [""]
-    last = more[-1] if more else ""
-    return last.casefold() if last[:1].isupper() and len(last) > _SHORTEST_NAME else ""
 
 
 def _is_chosen(one: Declared) -> bool:
@@ -262,6 +328,10 @@ def _value_meant(
         said: Their turn right before, and what they say before it in the same one.
         mistaken: Whether they say that something is wrong.
     """
+    if sentence.text.startswith("*"):
+        starred = expression(_TABLE, "starred").match(sentence.text)
+        last = told[-1].thing.name if told else ""
+        return starred if starred and sounds_like(starred["new"], last) else None
     meant = expression(_TABLE, "meant").search(sentence.text)
     if meant is None and told and told[-1].holds:
         slipped = expression(_TABLE, "slipped").match(sentence.text)
@@ -324,30 +394,44 @@ def left_behind(
     for end in ends(text, [one.thing.phrase for one in plans]) if plans else ():
         plan = plans[end.promise].thing.phrase
         if _tells_of_own_doing(end.sentence.text) or _tells_of(plan, end.sentence.text):
-            yield _over(plans[end.promise], end.sentence)
+            yield as_over(plans[end.promise], end.sentence)
     unnamed = bool(own) and expression(_TABLE, "may_end_unnamed").search(text) is not None
     for sentence in sentences(text) if own or last else ():
         if over := expression(_TABLE, "no_more").match(sentence.text):
             now = [one for one in last if one.holds and one.thing.name]
             for one in now if len(now) == 1 else ():
                 yield from _moved_on(one, text, sentence, sentence.start + over.end())
-                yield _over(one, sentence)
+                yield as_over(one, sentence)
             continue
         if unnamed:
             yield from _unnamed(sentence, own, last)
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
             for one in own:
-                what = said.group("what").casefold()
-                rest = what.removeprefix(one.thing.name.casefold())
-                rest = what.removeprefix(_short(one)) if rest == what else rest
-                named = rest != what and not rest[:1].isalpha()
+                rest = _after_name(one, said.group("what").casefold())
                 # "I left Kobe yesterday" may tell of a journey.
                 away = one.predicate != _LIVES_IN or _HAS_LEFT.search(
                     sentence.text, 0, said.start("verb")
                 )
-                if named and away and _can_leave(one.predicate, verb) and _ends_there(rest):
-                    yield _over(one, sentence)
+                can_leave = rest is not None and away and _can_leave(one.predicate, verb)
+                if can_leave and _ends_there(rest or ""):
+                    yield as_over(one, sentence)
+
+
+def _after_name(one: RuleStatement, what: str) -> str | None:
+    """What follows the name of a thing; None where something else is named.
+
+    Args:
+        one: What was told.
+        what: What is left behind: "the hens last week", in lower case.
+    """
+    names = [one.thing.name.casefold(), last_word(one)]
+    names += [uncounted(one.thing.name)] if one.predicate in POSSESSING else []
+    for name in filter(None, names):
+        rest = what.removeprefix(name)
+        if rest != what:
+            return None if rest[:1].isalpha() else rest
+    return None
 
 
 def _unnamed(
@@ -355,11 +439,11 @@ def _unnamed(
 ) -> Iterator[RuleStatement]:
     """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
     for wording, can_be_meant in _ENDED_BY_NAME:
-        said = expression(_TABLE, wording).search(sentence.text)
+        can_be = [one for one in own if can_be_meant(one.predicate)]
+        said = expression(_TABLE, wording).search(sentence.text) if can_be else None
         if said:
             what = bare(next(filter(None, said.groups())))
-            named = (one for one in own if can_be_meant(one.predicate) and _is_named(one, what))
-            yield from (_over(one, sentence) for one in named)
+            yield from (as_over(one, sentence) for one in can_be if is_named(one, what))
     now = {one.predicate: one for one in last if one.holds and one.thing.name}
     several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
     no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)
@@ -369,260 +453,16 @@ def _unnamed(
         if no_longer.group("where"):
             # Who does not work there may do the same elsewhere.
             meant = [one for one in meant if one.predicate in {_LIVES_IN, _WORKS_AT}]
-        yield from (_over(one, sentence) for one in meant if len(meant) == 1)
+        yield from (as_over(one, sentence) for one in meant if len(meant) == 1)
+    without = expression(_TABLE, "not_at_all").search(sentence.text)
+    if without:
+        verb = without.group("verb").lower()
+        meant = [one for one in own if verb in _doing().get(one.predicate, ())]
+        yield from (as_over(one, sentence) for one in meant)
     left = expression(_TABLE, "left_it").match(sentence.text)
     if left and not several:
         verb = " ".join(left.group("verb").lower().split())
-        yield from (_over(o, sentence) for o in now.values() if _can_leave(o.predicate, verb))
-
-
-def works_now(
-    text: str, told: Sequence[RuleStatement], before: Sequence[str]
-) -> Iterator[RuleStatement]:
-    """Where whoever left their work is now: "I'm at the Co-op now", which need be no work.
-
-    Args:
-        text: The turn of the user.
-        told: What they said of themselves before it.
-        before: What they said before it.
-    """
-    if expression(_TABLE, "at_now").search(text) is None:
-        return
-    if not any(one.predicate == _WORKS_AT for one in (*told, *everything(text))):
-        return
-    if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
-        return
-    for sentence in sentences(text):
-        now = expression(_TABLE, "at_now").search(sentence.text)
-        where = now.group("what").strip().removeprefix("the ") if now else ""
-        spoken = MatchContext(now.group("said"), where, sentence.text) if now else None
-        kind = "company" if spoken and spoken.lower else "name"
-        for thing in find(kind, spoken)[:1] if spoken else ():
-            if not is_product(thing) and not is_place(thing):
-                yield RuleStatement(
-                    _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
-                )
-
-
-def instead_now(
-    text: str, told: Sequence[RuleStatement], last: Sequence[RuleStatement]
-) -> Iterator[RuleStatement]:
-    """What takes the place of what was told, or holds again: "now it's Da Nino", "back at Bupa".
-
-    Args:
-        text: The turn of the user.
-        told: What they said of themselves before it.
-        last: What they said in the turn right before.
-    """
-    if not told or expression(_TABLE, "may_be_now").search(text) is None:
-        return
-    named_so = [one for one in told if one.holds and one.thing.name]
-    single = [one for one in named_so if _holds_one(one) or is_product(one.thing)]
-    for sentence in sentences(text):
-        yield from _holding_again(sentence, told)
-        yield from _favourite_now(sentence, named_so)
-        now = expression(_TABLE, "now_it").search(sentence.text)
-        before = sentence.text[: now.start()].casefold() if now else ""
-        meant = [
-            one
-            for one in single
-            if re.search(rf"\b{re.escape(one.thing.name.casefold())}\b", before)
-        ]
-        only = expression(_TABLE, "only_now").match(sentence.text)
-        if only and len(last) == 1:
-            now, meant = only, [one for one in last if one in single]
-        for one in meant[-1:] if now else ():
-            spoken = MatchContext("", now.group("new"), sentence.text) if now else None
-            things = find(kind_of_object(one.predicate), spoken)[:1] if spoken else []
-            # "Better now": alone, only a name that is known says anything.
-            known = (
-                thing
-                for thing in things
-                if is_product(thing)
-                or (one.predicate != _USES and (not only or _is_known(one, thing, only)))
-            )
-            yield from (_begun(one, thing, sentence) for thing in known)
-
-
-def _is_known(one: RuleStatement, thing: Thing, only: re.Match[str]) -> bool:
-    """Whether a value that is said alone can be no other's: "Lisbon now!", "It's Pulp now"."""
-    if one.predicate == _WORKS_AS or is_place(thing):
-        return True
-    if only.group("it") is None:
-        return False
-    shared = set(thing.name.split()) & set(one.thing.name.split())
-    return one.predicate.startswith("favourite ") or (one.predicate == IS_CALLED and bool(shared))
-
-
-def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """Of what was told last, another favourite: "Lapsang is my favourite now"."""
-    now = expression(_TABLE, "favourite_now").search(sentence.text)
-    last = next((one for one in reversed(told) if one.predicate.startswith("favourite ")), None)
-    if now is not None and last is not None:
-        spoken = MatchContext("", now.group("new"), sentence.text)
-        for thing in find(kind_of_object(last.predicate), spoken)[:1]:
-            yield _begun(last, thing, sentence)
-
-
-def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
-    """What was to come, and has: "I start at Elis on Monday", "first week at Elis done".
-
-    Args:
-        text: The turn of the user.
-        before: What they said before it.
-    """
-    here = expression(_TABLE, "lives_here").search(text)
-    if here is not None:
-        yield from _lives_here(text, before)
-    if expression(_TABLE, "came_about").search(text) is None:
-        return
-    for sentence in sentences(text):
-        come = expression(_TABLE, "came_about").search(sentence.text)
-        if come is None:
-            continue
-        name = come.group("what").strip(" .")
-        for said in (*before, text[: sentence.start]):
-            for told in expression(_TABLE, "announced").finditer(said):
-                if not _names(told.group("what"), name):
-                    continue
-                works = told.group("works") is not None
-                if works is (come.group("how").lower() != "in"):
-                    predicate = _WORKS_AT if works else _LIVES_IN
-                    thing = Thing(name, name)
-                    yield RuleStatement(
-                        predicate, thing, begins=True, at=sentence.start, sentence=sentence
-                    )
-                    return
-
-
-def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
-    """Where somebody lives who says that it is where they are."""
-    lives = expression(_TABLE, "lives_here")
-    sentence = next((one for one in sentences(text) if lives.search(one.text)), None)
-    if sentence is None or everything(text):
-        # Said in full already.
-        return
-    for said in (text, *reversed(before[-2:])):
-        places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
-        spoken = MatchContext("", places[0], said) if len(set(places)) == 1 else None
-        for thing in find("named_place", spoken) if spoken else ():
-            yield RuleStatement(_LIVES_IN, thing, at=sentence.start, sentence=sentence)
-            return
-
-
-def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What takes the place of what was told and is left: "Zadar's behind me, I'm in Rijeka now".
-
-    Args:
-        text: The turn of the user.
-        told: What they said of themselves before it.
-    """
-    if not told or expression(_TABLE, "may_give_up").search(text) is None:
-        return
-    single = {(one.predicate, bare(one.thing.name)): one for one in told if _can_give_way(one)}
-    said = list(sentences(text))
-    for number, sentence in enumerate(said):
-        aside = expression(_TABLE, "of_others").match(sentence.text)
-        if aside or expression(_TABLE, "for_a_while").search(sentence.text):
-            continue
-        for one in single.values() if single else ():
-            left = _left_in(sentence.text, one.thing.name)
-            if left is None and (short := _short(one)):
-                left = _left_in(sentence.text, short)
-            if left is None:
-                continue
-            for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
-                new = expression(_TABLE, "taken_up").search(rest)
-                if new and one.predicate == _LIVES_IN and _only_travels(new, sentence, place):
-                    continue
-                thing = _of_same_kind(one, new.group(new.lastgroup or 0), rest) if new else None
-                if thing is not None and not expression(_TABLE, "for_a_while").search(rest):
-                    yield _begun(one, thing, place)
-                    yield _over(one, sentence)
-                    break
-
-
-def _only_travels(new: re.Match[str], left: Sentence, place: Sentence) -> bool:
-    """Whether the sentences tell of a journey, or of places that play: "Italy is out"."""
-    said = f"{left.text} {place.text}"
-    if expression(_TABLE, "in_contest").search(said):
-        return True
-    journey = expression(_TABLE, "by_journey").match(new.group())
-    return journey is not None and not expression(_TABLE, "for_good").search(said)
-
-
-def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
-    return [(one, one.text) for one in said[number + 1 : number + 2]]
-
-
-def _can_give_way(one: RuleStatement) -> bool:
-    named = one.holds and one.thing.name[:1].isupper() and one.predicate not in _FROM_BIRTH
-    return named and (_holds_one(one) or one.predicate in {_USES, _STUDIES})
-
-
-def _left_in(text: str, name: str) -> int | None:
-    """Where a sentence goes on that says of what it names that it is left; None if it does not."""
-    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)
-    if found is None:
-        return None
-    before, after = text[: found.start()], text[found.end() :]
-    over = expression(_TABLE, "left_after").match(after)
-    if over is not None:
-        return found.end() + over.end()
-    return found.end() if expression(_TABLE, "left_before").search(before) else None
-
-
-def _of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
-    """The new value, if it can be one of what the old one was."""
-    things = find(kind_of_object(one.predicate), MatchContext("", new, rest))
-    thing = things[0] if things else None
-    if thing is None or _names(thing.name, one.thing.name):
-        return None
-    if one.predicate == _USES and is_product(one.thing):
-        return thing if is_product(thing) else None
-    if one.predicate == _STUDIES:
-        return thing if is_subject(thing) == is_subject(one.thing) else None
-    if one.predicate == _WORKS_AT and (is_product(thing) or is_place(thing)):
-        return None
-    return thing
-
-
-def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What was told before and is so again: "back at Thornton's Garage"."""
-    again = expression(_TABLE, "back_at").search(sentence.text)
-    if again:
-        what, how = bare(again.group("what")), again.group("how").lower()
-        named = [one for one in told if _is_named(one, what) and one.predicate in _back(how)]
-        yield from (_begun(one, one.thing, sentence) for one in named[-1:])
-
-
-def _begun(one: RuleStatement, thing: Thing, sentence: Sentence) -> RuleStatement:
-    return replace(one, thing=thing, holds=True, begins=True, at=sentence.start, sentence=sentence)
-
-
-def _holds_one(one: RuleStatement) -> bool:
-    slot = slot_of("user", one.predicate, one.thing.name)
-    return slot is not None and is_functional(slot)
-
-
-@cache
-def _back(how: str) -> frozenset[str]:
-    lines = (line.partition(":") for line in word_lines(_TABLE, "back_in"))
-    return frozenset(
-        name.strip() for name, _, ways in lines if how.split(maxsplit=1)[0] in ways.split()
-    )
-
-
-def _is_named(one: RuleStatement, what: str) -> bool:
-    """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
-    name = bare(one.thing.name)
-    if one.predicate == _ALLERGIC:
-        # A "peanut allergy" is one to peanuts.
-        return name.removesuffix("s") == what.removesuffix("s")
-    if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
-        # "Vesper went bust" is said of Vesper Studios.
-        return f"{name} ".startswith(f"{what} ")
-    return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
+        yield from (as_over(o, sentence) for o in now.values() if _can_leave(o.predicate, verb))
 
 
 @cache
@@ -639,7 +479,7 @@ def _moved_on(
     if said is None or expression("corrections", "clausal").match(said.group("it")):
         return
     things = find(kind_of_object(one.predicate), MatchContext("", said.group("it"), text))
-    if things and not _names(things[0].name, one.thing.name):
+    if things and not same_name(things[0].name, one.thing.name):
         yield replace(
             one, thing=things[0], begins=True, corrects=False, denied=False, at=sentence.start,
             sentence=sentence,
@@ -667,21 +507,35 @@ def by_what_was_told(
     Who drives a Skoda, and swaps it for a Kia, drives the Kia; who works at Onda, and parted ways
     with it, was not married to it.
     """
-    had = {_short(one): one.predicate for one in told if one.holds and _short(one)}
+    had = {last_word(one): one.predicate for one in told if one.holds and last_word(one)}
     had |= {bare(one.thing.name): one.predicate for one in told if one.holds}
     swapped = {
         one.sentence.start: had[bare(one.thing.name)]
         for one in stated
-        if one.predicate == _USES and not one.holds and had.get(bare(one.thing.name)) in _SWAPPED
+        if one.predicate in _GIVEN_UP
+        and not one.holds
+        and had.get(bare(one.thing.name)) in _SWAPPED - {one.predicate}
     }
+    studied = {bare(one.thing.name) for one in told if one.predicate == _STUDIES}
+    work = {one.thing.name.casefold() for one in told if one.predicate == _WORKS_AS and one.holds}
     return [
-        replace(one, predicate=swapped[one.sentence.start])
-        if one.predicate == _USES and one.sentence.start in swapped
+        replace(one, predicate="has left", holds=True)
+        if one.predicate == _STUDIES
+        and not one.holds
+        and bare(one.thing.name) not in studied
+        and not work.isdisjoint(_workers_in(one.thing.name.casefold()))
+        else replace(one, predicate=swapped[one.sentence.start])
+        if one.predicate in _GIVEN_UP and one.sentence.start in swapped
         else replace(one, predicate=_WORKS_AT)
         if one.predicate == _MARRIED and had.get(bare(one.thing.name)) == _WORKS_AT
         else one
         for one in stated
     ]
+
+
+def _workers_in(field: str) -> tuple[str, ...]:
+    """What those are who work in a field: "plumber" of "plumbing"."""
+    return fields_of_work().get(field, ())
 
 
 def _can_leave(predicate: str, verb: str) -> bool:
@@ -697,10 +551,6 @@ def _leaving() -> Mapping[str, frozenset[str]]:
 
 def _ends_there(rest: str) -> bool:
     return expression(_TABLE, "after_left").match(rest) is not None
-
-
-def _over(one: RuleStatement, sentence: Sentence) -> RuleStatement:
-    return replace(one, holds=False, begins=False, at=sentence.start, sentence=sentence)
 
 
 def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -732,6 +582,11 @@ _SWAPS: Final = (
     "not_that", "not_that_but", "greeted", "out_and_in", "gave_way", "in_its_place",
 )  # fmt: skip
 _WRONG_SWAPS: Final = frozenset({"not_that", "not_that_but"})
+# These are said of other things as well: both must be of one kind.
+_RENEWALS: Final = (
+    "is_history", "no_more_that", "given_for", "went_from", "instead_of", "used_to_be",
+    "not_favourite",
+)  # fmt: skip
 
 
 def _swap(sentence: Sentence) -> _Swap | None:
@@ -739,9 +594,64 @@ def _swap(sentence: Sentence) -> _Swap | None:
         found = expression(_TABLE, way).search(sentence.text)
         if found is not None:
             old, new = found.group("old").strip(), found.group("new").strip()
-            over = way not in _WRONG_SWAPS or bool(found.groupdict().get("over"))
-            return None if _names(new, old) else _Swap(sentence, old, new, over)
+            said = found.groupdict()
+            over = way not in _WRONG_SWAPS or bool(said.get("over") or said.get("now"))
+            return None if same_name(new, old) else _Swap(sentence, old, new, over)
     return None
+
+
+def _renewed(
+    sentence: Sentence,
+    asked: str,
+    of_user: Mapping[str, RuleStatement],
+    elsewhere: Callable[[], Mapping[str, Declared]],
+) -> Iterator[RuleStatement | Declared]:
+    """What is so instead of a value that was told: "Bath is history, it's Leeds now".
+
+    Args:
+        sentence: That may say it.
+        asked: What stands before it in its turn.
+        of_user: What was told of the user, by its value.
+        elsewhere: What was told of anything else, by its value.
+    """
+    for before, then in (("asked_about", "asked_no"), ("said_over", "alone")):
+        old = expression(_TABLE, before).search(asked)
+        told = expression(_TABLE, then).match(sentence.text) if old else None
+        if old is not None and told is not None:
+            yield from _in_its_place(sentence, old["old"], told["new"], of_user, elsewhere)
+            return
+    if expression(_TABLE, "may_renew").search(sentence.text) is None:
+        return
+    if expression("exchanges", "only_for").search(sentence.text):
+        return
+    for way in _RENEWALS:
+        found = expression(_TABLE, way).match(sentence.text)
+        if found is not None:
+            new = found.group("new") or found.group("too")
+            yield from _in_its_place(sentence, found["old"], new, of_user, elsewhere)
+            return
+
+
+def _in_its_place(
+    sentence: Sentence,
+    old: str,
+    new: str,
+    of_user: Mapping[str, RuleStatement],
+    elsewhere: Callable[[], Mapping[str, Declared]],
+) -> Iterator[RuleStatement | Declared]:
+    one = of_user.get(bare(old))
+    if one is not None and one.holds and one.predicate not in _FROM_BIRTH | _LIKINGS:
+        thing = of_same_kind(one, new.strip(), sentence.text)
+        if thing is not None and thing.name[:1].isupper() is one.thing.name[:1].isupper():
+            yield as_begun(one, thing, sentence)
+            yield as_over(one, sentence)
+        return
+    other = elsewhere().get(bare(old)) if one is None else None
+    role = other.predicate.removesuffix(" is") if other else ""
+    if other is not None and role != other.predicate and names_one(role, new.strip()):
+        yield from (
+            replace(told, begins=told.holds) for told in _meant_of(sentence, new.strip(), other)
+        )
 
 
 # "Mei lives in Bern, not Cork" says nothing of who said to live in Cork.
@@ -766,7 +676,7 @@ def _swapped(
                 meant, thing=things[0], holds=True, begins=swap.changed, corrects=not swap.changed,
                 denied=False, at=sentence.start, sentence=sentence,
             )  # fmt: skip
-        yield _over(meant, sentence) if swap.changed else not_so(meant, sentence)
+        yield as_over(meant, sentence) if swap.changed else not_so(meant, sentence)
         return
     other = elsewhere().get(bare(swap.old))
     if other is not None:
@@ -781,7 +691,7 @@ def _swapped(
         right, wrong = tools[0][0], RuleStatement(_USES, tools[1][0])
         at = sentence.start
         yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
-        yield _over(wrong, sentence) if swap.changed else not_so(wrong, sentence)
+        yield as_over(wrong, sentence) if swap.changed else not_so(wrong, sentence)
 
 
 def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
@@ -797,7 +707,7 @@ def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleSt
     words = f"on {new}" if kind == "birth" else new
     things = find(kind, MatchContext("", words, sentence.text))
     named = bool(things) and things[0].name[:1].isupper() == last.thing.name[:1].isupper()
-    if last.holds and named and not _names(things[0].name, last.thing.name):
+    if last.holds and named and not same_name(things[0].name, last.thing.name):
         yield replace(
             last, thing=things[0], begins=False, corrects=True, denied=False,
             at=sentence.start, sentence=sentence,
@@ -812,8 +722,8 @@ def _meant_by(
     again = next((own[name] for name in own if f" {bare(new)} " in f" {name} "), None)
     if again is None:
         yield from _meant(sentence, new, wrong)
-    elif wrong.predicate == again.predicate and not _names(wrong.thing.name, again.thing.name):
-        yield from () if _holds_one(wrong) else (not_so(wrong, sentence),)
+    elif wrong.predicate == again.predicate and not same_name(wrong.thing.name, again.thing.name):
+        yield from () if holds_one(wrong) else (not_so(wrong, sentence),)
 
 
 def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared]:
@@ -822,7 +732,7 @@ def _meant_of(sentence: Sentence, new: str, last: Declared) -> Iterator[Declared
     value = new if lead is None or new.startswith(lead.group()) else f"{lead.group()}{new}"
     alike = kind_of_value(value) is kind_of_value(last.value)
     cased = bare(value)[:1].isdigit() or new[:1].isupper() == last.value[:1].isupper()
-    if alike and cased and not _names(value, last.value):
+    if alike and cased and not same_name(value, last.value):
         yield _now(last, value, sentence)
         yield _no_longer(last, sentence)
 
@@ -838,10 +748,6 @@ def _value_alone(new: str, one: Declared) -> str:
     if re.match(r"(?:i|we|he|she|it|they)\b", new, re.I) is None:
         return "" if said else new
     return value.strip()
-
-
-def _names(value: str, old: str) -> bool:
-    return bare(value) == bare(old)
 
 
 def _now(one: Declared, new: str, sentence: Sentence) -> Declared:

@@ -126,13 +126,19 @@ def _anywhere_in(sentence: Sentence) -> Iterator[Declared]:
 
 _OWN_LATER = re.compile(
     r"(?:[,;:–—]\s+(?:(?:so|and|but)\s+)?|\s(?:so|and|but)\s+)"
-    r"(?=(?:my|our)\s+(?:[a-z-]+\s+){0,1}[a-z-]+(?:'s|\s+is)\s+(?:now\s+)?(?-i:[A-Z]))",
+    r"(?=(?:my|our)\s+(?:[a-z-]+\s+){0,1}[a-z-]+(?:'s|\s+is)\s+(?:now\s+)?(?-i:[A-Z])|"
+    r"(?-i:(?!I\b)[A-Z])[\w.'-]*(?:\s+(?-i:[A-Z])[\w'-]*){0,2}\s+is\s+(?:now\s+)?(?:my|our)\s+"
+    r"(?:manager|boss|supervisor|landlord|landlady|dentist|doctor|gp|therapist|lawyer|accountant)\b)",
     re.I,
 )
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Declared]:
     _, said = opened(sentence)
+    bank = _BANKS_WITH.match(said) if " with " in said else None
+    if bank is not None:
+        yield made(sentence, SPEAKER, "bank is", bank["value"], said="my bank")
+        return
     said = _HAS.sub(" is ", _REPORTED.sub("", without_openings(said))).strip(" .,")
     if "'s " in said:
         said = _IS.sub(r"\g<role> is ", said, count=1)
@@ -157,6 +163,12 @@ _REPORTED = re.compile(
     r"\A(?:(?:(?i:my|our) [a-z]+|(?!I\b)[A-Z][a-z]+) "
     r"(?:says|said|(?:tells|told) (?:me|us)|mentioned)|"
     r"I (?:hear|heard|(?:just )?learned|found out)) (?:that )?(?=(?i:my|our|the)\b|[A-Z])"
+)
+# "I bank with Lunar"
+_BANKS_WITH = re.compile(
+    r"(?:I|[Ww]e)(?:'ve| have)? (?:now |still |always |currently )?bank(?:ed)? with "
+    r"(?P<value>[A-Z][\w'&-]*(?: [A-Z][\w'&-]*){0,2})"
+    r"(?=\s*(?:\Z|[,.;!]|now\b|these\b|since\b|and\b|but\b))"
 )
 # "My doctor's Dr. Haddad", "our flight's at 9:15"; but "my doctor's Honda broke down".
 _IS = re.compile(

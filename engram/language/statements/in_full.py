@@ -82,6 +82,7 @@ def in_full_words(text: str, before: str | None = None) -> Iterator[InFull]:
             _so_do_i(said)
             or _so_am_i(sentence.text, last)
             or _left_first(said)
+            or _of_new_role(said)
             or _gapped(said)
             or _of_topic(said, asked)
             or _of_introduced(said, last)
@@ -130,6 +131,14 @@ def _left_first(said: str) -> str | None:
         return None
     then = found["then"].replace("'s ", " is ", 1)
     return f"{found['first']}. {then}."
+
+
+def _of_new_role(said: str) -> str | None:
+    """Of what one has one of, which it is now: "New boss: Femi", "My number's changed, it's 5"."""
+    told = said.rstrip(" .!")
+    ways = (expression(_TABLE, way).fullmatch(told) for way in ("new_role", "role_has_changed"))
+    found = next(filter(None, ways), None)
+    return f"My {found['role'].lower()} is {found['value']}." if found is not None else None
 
 
 # --- "My rent is 850. The rent went up to 910": what the speaker has one of

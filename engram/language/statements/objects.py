@@ -77,6 +77,8 @@ _DWELLING = re.compile(
 )
 # "It's Danske Bank I work for": whoever says so is no part of the name.
 _SPEAKER = re.compile(r"I(?:'\w+)?")
+# "This Is Love" and "My Neighbour Totoro" are called so.
+_TITLE_WITH_THIS = re.compile(r"(?:This|That|These|Those|My|Our|Your|His|Her|Their) [A-Z]")
 _NAME_PREFIXES = ("al-", "el-", "d'", "l'", "'t", "'s-")
 
 
@@ -108,6 +110,8 @@ def named_thing(rest: str) -> Thing | None:
 def titled(rest: str) -> Thing | None:
     """What may be called anything, from "Ali Smith" to "lapsang souchong"."""
     text = rest.strip()
+    if _TITLE_WITH_THIS.match(text) and (named := _name(text)):
+        return Thing(named, named)
     made = as_thing(_name(undetermined(text))) if _starts_with_name(undetermined(text)) else None
     if made is not None and made.name.split()[0].casefold() not in vocabulary().pronouns:
         article = "the " if re.match(r"the\s", text, re.I) else ""
@@ -301,6 +305,12 @@ def is_product(thing: Thing) -> bool:
     name, products = thing.name.casefold(), vocabulary().products
     version = _VERSION_OF.match(name) if name not in products else None
     return name in products or (version is not None and version["name"] in products)
+
+
+def tool_in_version(thing: Thing) -> str | None:
+    """Which tool it is in some version: "postgres" of "Postgres 17"; None where none is named."""
+    version = _VERSION_OF.match(thing.name.casefold())
+    return version["name"] if version is not None and is_product(thing) else None
 
 
 def is_origin(word: str) -> bool:

@@ -254,10 +254,17 @@ def _inside() -> tuple[tuple[tuple[Pattern, re.Pattern[str]], ...], re.Pattern[s
 
 
 def _around_it(pattern: Pattern) -> str:
-    """What follows the object; where that can be nothing, what stands before it."""
+    """What follows the object; where that can be nothing or is common, what stands before it."""
     before, after = _INSIDE.split(pattern.says.pattern)
-    after = f"(?:{after}"
-    return f"{before})" if re.search(after, "", re.I) else after
+    before, after = f"{before})", f"(?:{after}"
+    if re.search(after, "", re.I):
+        return before
+    common = re.search(after, _COMMON, re.I) and not re.search(before, _COMMON, re.I)
+    return before if common else after
+
+
+# Words and signs of most sentences.
+_COMMON = ", i and is was has the "
 
 
 @cache

@@ -95,9 +95,12 @@ _FULLY = re.compile(
 _IN_WORK = re.compile(r"\A(?:freelance|junior|senior|trainee|part-time|self-employed)\s+")
 _DIET = re.compile(
     r"(?:an?\s+)?(?:(?:strict|lifelong|committed|devout|practising|proper|full|fully|mostly)\s+)?"
-    r"(?P<diet>vegan|vegetarian|pescatarian)\b"
+    r"(?P<diet>vegan|(?:lacto-|ovo-|lacto-ovo-)?vegetarian|pesc[ae]tarian|flexitarian|"
+    r"(?:keto|paleo|low[- ]carb|carnivore|mediterranean)(?=(?: diet)?\b))"
+    r"(?: (?:diet|household|family))?\b"
     r"(?!\s+(?!now|again|any|for|since|when|because|these|but|and|so|after all|as it|it turn|turns|"
-    r"tho|actually|at all|to be (?:honest|fair))[a-z])",
+    r"tho|actually|at all|to be (?:honest|fair)|last|this (?:week|month|year)|two|three|four|five|"
+    r"a (?:few|year|month|while)|years|after|ever|too|also|in (?:19|20)\d\d)[a-z])",
     re.I,
 )
 _NAME_WORDS = 5
@@ -141,7 +144,7 @@ def _named_place(spoken: MatchContext) -> list[Thing]:
     named = found.name[:1].isupper() or (
         spoken.lower
         and len(found.name.split()) <= _MEMBERS_WORDS
-        and "to" not in spoken.rest
+        and "to" not in spoken.rest.split()
         # "Im back to paper" names no place.
         and (is_place(found) or not spoken.said.endswith("back to"))
     )
@@ -264,13 +267,19 @@ def _weight(spoken: MatchContext) -> list[Thing]:
 
 def _vehicle(spoken: MatchContext) -> list[Thing]:
     """A car by its make; "a truck for work" is no car of one's own."""
-    found = objects.thing(spoken.rest.strip())
+    found = objects.thing(_LADEN.sub("", spoken.rest.strip(), count=1))
     words = [] if found is None else found.name.split()
-    makes = any(word[:1].isupper() for word in words) or (
+    makes = any(word[:1].isupper() or _MODEL.fullmatch(word) for word in words) or (
         spoken.lower and any(word in vocabulary().cars for word in words)
     )
     # "My laptop is Anna's"
     return [found] if found is not None and makes and not found.name.endswith("'s") else []
+
+
+# "An i20"
+_MODEL = re.compile(r"[a-z]{1,2}\d{1,3}[a-z]?")
+# "A Fiat Doblò full of beehives"
+_LADEN = re.compile(r"\s+full\s+of\b.*", re.S)
 
 
 def _car(spoken: MatchContext) -> list[Thing]:
@@ -576,7 +585,7 @@ def favourites(sentence: Sentence) -> Iterator[RuleStatement]:
     """What a sentence calls the speaker's favourite, or no longer does."""
     if not expression(_FAVOURITES, "maybe").search(sentence.text):
         return
-    for said in ("is", "inverted", "found", "risen", "has_new"):
+    for said in ("is", "inverted", "found", "risen", "said_before", "has_new"):
         for found in expression(_FAVOURITES, said).finditer(sentence.text):
             thing = objects.titled(found.group("it"))
             before = sentence.text[: found.start()].rstrip()
@@ -606,7 +615,12 @@ def exchanged(clause: str) -> list[RuleStatement]:
     learnt = expression(_EXCHANGES, "studies").match(clause)
     if learnt:
         return _exchange("studies", *(objects.thing(learnt.group(one)) for one in ("old", "new")))
-    moved = expression(_EXCHANGES, "from_to").match(clause)
+    lowered = clause.lower()
+    leaving = "from" in lowered or "off" in lowered
+    doing = expression(_EXCHANGES, "doing").match(clause) if leaving else None
+    if doing and doing.group("verb").lower() == doing.group("again").lower():
+        return _done_elsewhere(doing)
+    moved = expression(_EXCHANGES, "from_to").match(clause) if leaving else None
     swapped = moved or expression(_EXCHANGES, "for").match(clause)
     if swapped is None or expression(_EXCHANGES, "only_for").search(swapped.group("new")):
         return []
@@ -618,6 +632,26 @@ def exchanged(clause: str) -> list[RuleStatement]:
         if back
         else found
     )
+
+
+_DOING: Mapping[str, tuple[str, str]] = {
+    "living in": ("lives in", "named_place"),
+    "working at": ("works at", "organisation"),
+    "working for": ("works at", "organisation"),
+    "teaching at": ("works at", "organisation"),
+    "working as": ("works as", "work"),
+    "using": ("uses", "thing"),
+    "studying": ("studies", "subject"),
+    "driving": ("drives", "vehicle"),
+}
+
+
+def _done_elsewhere(doing: re.Match[str]) -> list[RuleStatement]:
+    """What "went from working at Tesco to working at Aldi" says of both."""
+    predicate, kind = _DOING[" ".join(doing.group("verb").lower().split())]
+    said = doing.group("verb")
+    old, new = (find(kind, MatchContext(said, doing[one], doing[one])) for one in ("old", "new"))
+    return _exchange(predicate, old[0], new[0]) if old and new else []
 
 
 def _exchanged(swapped: re.Match[str], *, moving: bool) -> list[RuleStatement]:

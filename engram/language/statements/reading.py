@@ -41,6 +41,7 @@ from engram.language.statements.predicates import (
     exchanged,
     favourites,
     find,
+    is_firm,
     is_subject,
 )
 from engram.language.statements.slips import said_again
@@ -97,6 +98,9 @@ def continued(
             about = _spoken_of(at, [*found, *more], topic)
             if about is None or (said == "but" and about.holds):
                 continue
+            if about.predicate == "lives in" and _AT_OR_WITH.search(match.group(), 0, at):
+                # "I've moved gyms, I'm at Foundry now"
+                continue
             if said == "only" and not _is_all(match, about):
                 continue
             if said != "mend" and about.predicate in _TOLD_OF_TASTES:
@@ -116,6 +120,10 @@ def continued(
                 and not any(one.name == other.thing.name for other in found)
             ]
     return more
+
+
+# Nobody lives at or with a place by name.
+_AT_OR_WITH = re.compile(r"\b(?:at|with)\s+(?-i:[A-Z])")
 
 
 def _is_all(match: re.Match[str], about: RuleStatement) -> bool:
@@ -207,12 +215,15 @@ _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
 _RAISED = re.compile(r"\band\s+(?:raised|bred|brought\s+up)\b", re.I)
-_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?=[A-Z])")
+_AT = re.compile(r"\s+(?:(?:working|employed)\s+)?(?:at|for|with)\s+(?:the\s+)?(?=[A-Z])")
 # "So Farah's my wife now"
 _JOINING = re.compile(r"\A(?:(?:so|and|but|now|then|because|since) ){1,2}(?=[A-Z])")
 # What is named where such a wording begins is the last name before it.
 _NAMED = frozenset({"name", "named_place", "known_place", "company", "product"})
 _TOLD_OF_TASTES = frozenset({"likes", "dislikes"})
+_BROUGHT_UP = re.compile(r"\b(?:grew|brought)\s+up\b|\braised\b", re.I)
+# "A vet from Galway living in Cork"
+_FROM = re.compile(r"\s+from\s+(?P<it>[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2})(?:,| and|\s+but)?")
 _OF_PERSONS = frozenset({"is married to", "is engaged to"})
 _OF_ONE = frozenset({"works at", "is married to"})
 _LIVING_IN = re.compile(r"\s+(?:living|based)\s+in\s+", re.I)
@@ -344,9 +355,11 @@ def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], Rule
     """Whether they are from elsewhere, as they say: "I'm from Ghana, grew up in Accra"."""
     return (
         one.predicate == "is from"
-        and "grew up" in one.said
+        and _BROUGHT_UP.search(one.said) is not None
         and any(
-            other.predicate == one.predicate and other.holds and "grew up" not in other.said
+            other.predicate == one.predicate
+            and other.holds
+            and _BROUGHT_UP.search(other.said) is None
             for other in found.values()
         )
     )
@@ -453,6 +466,10 @@ def _matched(pattern: Pattern, reading: Reading, sentence: Sentence) -> list[Rul
     ]
 
 
+def _named(said: re.Match[str]) -> Thing:
+    return Thing(said.group("it"), said.group("it"))
+
+
 def _is_limited(rest: str, things: Sequence[Thing]) -> bool:
     """Whether it is denied only of some time, place or manner: "I don't use Mongo at home"."""
     at = rest.rfind(things[-1].phrase) if things else -1
@@ -507,10 +524,16 @@ def _besides(
         return [RuleStatement("is from", one) for one in places] if _RAISED.search(words) else []
     if pattern.predicate == "works as":
         after = rest[rest.find(found[0].thing.phrase) + len(found[0].thing.phrase) :]
-        home = _LIVING_IN.match(after)
+        origin = _FROM.match(after)
+        home = _LIVING_IN.match(after, origin.end() if origin else 0)
         if home:
             places = find("named_place", MatchContext("live in", after[home.end() :], rest))
-            return [RuleStatement("lives in", place) for place in places]
+            from_there = [RuleStatement("is from", _named(origin))] if origin else []
+            return [*from_there, *(RuleStatement("lives in", place) for place in places)]
+        if origin and not is_firm(_named(origin)):
+            # "I'm a chemist from Pune"; from October one only works.
+            places = find("origin", MatchContext("from", origin["it"], rest))
+            return [RuleStatement("is from", place) for place in places]
         where = _AT.match(after)
         name = objects.name(after[where.end() :]) if where else None
         return [RuleStatement("works at", name, begins=pattern.begins)] if name else []

@@ -22,6 +22,9 @@ _COUNTED = re.compile(rf"(?:{_BARE_NUMBER.pattern})(?P<what>\s?[a-z%].*)", re.I)
 _BARE_DAY = re.compile(r"\d{1,2}(?:st|nd|rd|th)")
 _DAY_OF = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?\b")
 _LONGEST_NAME = 3
+_LONGEST_FOR_SURE = 2
+_A_THING = re.compile(r"an? [a-z][\w-]*(?: [a-z][\w-]*)?\Z")
+_ENDS_WITH_A_THING = re.compile(r"\ban? [a-z][\w-]*(?: [a-z][\w-]*)?\Z")
 _SIGNS = " ,.;:!-–—("
 _LONGEST_SPELLING = 100
 # Of the letters of a name, so many stay when it is spelled in another way.
@@ -41,11 +44,12 @@ def said_again(old: str, text: str, end: int) -> str | None:
         return spelt
     slip = expression(_TABLE, "value_again").match(text, end)
     said = _VALUE_ALONE.match(text, slip.end()) if slip else None
-    if slip is None or said is None or _GOES_ON_ABOUT.search(said.group()):
+    words = expression(_TABLE, "exactly").sub("", said.group(), count=1) if said else ""
+    if slip is None or not words or _GOES_ON_ABOUT.search(words):
         return None
     lead = _LEAD.match(old)
     bare = old[lead.end() :] if lead else old
-    value = _in_full(_LEAD.sub("", said.group(), count=1).removeprefix("the "), bare)
+    value = _in_full(_LEAD.sub("", words, count=1).removeprefix("the "), bare)
     if bare.startswith("the ") and not value.startswith("the "):
         value = f"the {value}"
     kind = kind_of_value(value)
@@ -55,10 +59,25 @@ def said_again(old: str, text: str, end: int) -> str | None:
     named = value[:1].isupper() and bare[:1].isupper() and "." not in slip.group("between")
     few = len(value.split()) <= _LONGEST_NAME
     # "Musicology, er, museology": one word for another that is much like it.
-    misheard = few and _alike(value, bare)
+    misheard = few and (_alike(value, bare) or _is_mended(slip, words, text[:end]))
     if kind is ValueKind.OTHER and not ((named or counted) and few) and not misheard:
         return None
     return f"{lead.group() if lead else ''}{value}"
+
+
+def _is_mended(slip: re.Match[str], said: str, before: str) -> bool:
+    """Whether a word takes the place of any other: "spring, hang on, autumn", "a pug, no, a mutt".
+
+    Args:
+        slip: What stands between the two.
+        said: What follows it.
+        before: What stands before it.
+    """
+    if expression(_TABLE, "no_value").search(said):
+        return False
+    both_of_a_kind = _A_THING.match(said) and _ENDS_WITH_A_THING.search(before)
+    for_sure = expression(_TABLE, "for_sure").search(slip.group()) and "." not in slip["between"]
+    return bool(both_of_a_kind or (for_sure and len(said.split()) <= _LONGEST_FOR_SURE))
 
 
 def _in_full(value: str, old: str) -> str:

@@ -7,14 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engram.domain.slots import PROMISED
+from engram.domain.slots import POSSESSING, PROMISED, is_functional, slot_of
 from engram.language.statements.clauses import Sentence, sentences
+from engram.language.statements.cutting import Thing
 from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import everything
 from engram.language.vocabulary import expression
 
 _TABLE: Final = "takes_back"
 PLANS: Final = "plans to"
+_USES: Final = "uses"
+_WORKS_AT: Final = "works at"
+_ALLERGIC: Final = "is allergic to"
+_SHORTEST_NAME: Final = 2
+_LONG_ENOUGH: Final = 3
 
 
 def denied(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
@@ -93,3 +99,58 @@ def not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
         one, holds=False, begins=False, denied=True, corrects=False, at=sentence.start,
         sentence=sentence,
     )  # fmt: skip
+
+
+def last_word(one: RuleStatement) -> str:
+    """The last word of the name of a thing, of several: "zoe" of "Renault Zoe"."""
+    if one.predicate not in POSSESSING | {_USES}:
+        return ""
+    _, *more = one.thing.name.split() or [""]
+    last = more[-1] if more else ""
+    return last.casefold() if last[:1].isupper() and len(last) > _SHORTEST_NAME else ""
+
+
+def as_begun(one: RuleStatement, thing: Thing, sentence: Sentence) -> RuleStatement:
+    """The same of another thing, from now on."""
+    return replace(one, thing=thing, holds=True, begins=True, at=sentence.start, sentence=sentence)
+
+
+def holds_one(one: RuleStatement) -> bool:
+    """Whether its predicate has one value at a time."""
+    slot = slot_of("user", one.predicate, one.thing.name)
+    return slot is not None and is_functional(slot)
+
+
+def as_over(one: RuleStatement, sentence: Sentence) -> RuleStatement:
+    """That what was told is so no longer, by a sentence of a later turn."""
+    return replace(one, holds=False, begins=False, at=sentence.start, sentence=sentence)
+
+
+def same_name(value: str, old: str) -> bool:
+    """Whether both are the same, but for article and case."""
+    return bare(value) == bare(old)
+
+
+def is_named(one: RuleStatement, what: str) -> bool:
+    """Whether it is called so; of a plan, whether it ends so: "run the Berlin marathon"."""
+    name = bare(one.thing.name)
+    if one.predicate in POSSESSING and uncounted(name) == what:
+        # "The hens" of who has three hens.
+        return True
+    if one.predicate == _ALLERGIC:
+        # A "peanut allergy" is one to peanuts.
+        return name.removesuffix("s") == what.removesuffix("s")
+    if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
+        # "Vesper went bust" is said of Vesper Studios.
+        return f"{name} ".startswith(f"{what} ")
+    return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
+
+
+_COUNT: Final = re.compile(
+    r"\A(?:two|three|four|five|six|seven|eight|nine|ten|a few|some|several|\d{1,3}) "
+)
+
+
+def uncounted(name: str) -> str:
+    """A name as it is compared, without how many there are: "hens" of "three hens"."""
+    return _COUNT.sub("", bare(name))

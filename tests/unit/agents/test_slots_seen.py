@@ -19,11 +19,14 @@ def test_seen_stories_end_with_the_right_current_values(file: str) -> None:
     assert found.false == []
 
 
-@pytest.mark.parametrize("file", ["slots.talk.jsonl", "slots.later.jsonl"])
-def test_looser_talk_ends_with_mostly_right_current_values(file: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "wrong"),
+    [("slots.talk.jsonl", 0.05), ("slots.later.jsonl", 0.07), ("slots.varied.jsonl", 0.06)],
+)
+def test_looser_talk_ends_with_mostly_right_current_values(file: str, wrong: float) -> None:
     """In somewhat fewer stories every current value is right, and nothing is false in any."""
     found = stories(file)
-    assert len(found.wrong) <= 0.165 * found.count, found.wrong
+    assert len(found.wrong) <= wrong * found.count, found.wrong
     assert found.false == []
 
 

@@ -1,0 +1,104 @@
+"""What a turn says takes the place of a value that was told, whatever the value is of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.reconciliation import ReconciledKnowledge, said, stated
+from tests.support.slot_labels import a_turn_a_day, held, told
+
+# What is told first, and of what: the predicate, the value, and what takes its place.
+FACTS = [
+    ("I live in Leeds.", "lives in", "Leeds", "Bath"),
+    ("I work at Bosch.", "works at", "Bosch", "Siemens"),
+    ("I'm a plumber.", "works as", "a plumber", "a roofer"),
+    ("I use Evernote for my notes.", "uses", "Evernote", "Obsidian"),
+    ("I drive a Golf.", "drives", "the Golf", "a Polo"),
+    ("I study geology.", "studies", "geology", "botany"),
+    ("My favourite band is Muse.", "favourite band", "Muse", "Foals"),
+    ("I'm vegan.", "diet is", "vegan", "vegetarian"),
+    ("My dentist is Dr Lee.", "dentist is", "Dr Lee", "Dr Khan"),
+    ("I bank with Lunar.", "bank is", "Lunar", "Nordea"),
+]
+RENEWALS = [
+    "{old} is history, it's {new} now.",
+    "{old} didn't work out, so it's {new} now.",
+    "No more {old}, it's {new} now.",
+    "I'm done with {old}, it's {new} from now on.",
+    "I swapped {old} for {new} last month.",
+    "I switched from {old} to {new}.",
+    "Update: {new} instead of {old}.",
+    "It used to be {old}, these days it's {new}.",
+    "{old}? Not any more, it's {new} now.",
+    "Not {old} any more. {new}.",
+    "btw it's {new} now, not {old}",
+]
+
+
+@pytest.mark.parametrize("renewal", RENEWALS)
+@pytest.mark.parametrize(("first", "predicate", "old", "new"), FACTS)
+def test_a_value_that_is_named_gives_way_to_the_new_one(
+    first: str, predicate: str, old: str, new: str, renewal: str
+) -> None:
+    """Whichever predicate it is of, and in whichever of these ways it is said."""
+    then = renewal.format(old=old, new=new)
+    known = held(told(a_turn_a_day(first, f"{then[:1].upper()}{then[1:]}")))
+    values = {value for what, value in known if what == predicate}
+    assert values == {_bare(new)}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("I live in Leeds.", "It's GMT now"),
+        ("I live in Leeds.", "Leeds is history, it's raining now."),
+        ("I work at Bosch.", "I swapped Bosch for Siemens for the day."),
+        ("I use Slack.", "Slack is gone, it's a relief now."),
+        ("I drive a Golf.", "Swapped the Golf for a Polo for the weekend."),
+        ("My dentist is Dr Lee.", "Dr Lee? No, not bad now."),
+    ],
+)
+def test_what_is_no_value_of_it_takes_no_place(first: str, then: str) -> None:
+    """Nothing new is known where the words name none of the kind, or for a while."""
+    before, after = (held(told(a_turn_a_day(*said))) for said in ((first,), (first, then)))
+    assert after <= before
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "predicate", "value"),
+    [
+        ("I use Postgres 14.", "Upgraded to Postgres 16.", "uses", "postgres 16"),
+        ("I prefer tea to coffee.", "Lately I prefer coffee.", "prefers", "coffee"),
+        ("My gym is Bold.", "I've moved gyms, I'm at Foundry now.", "gym is", "foundry"),
+        ("My boss is Ruth.", "New boss since Monday: Femi.", "manager is", "femi"),
+        ("I'm called Marta.", "*Martha, typo", "is called", "martha"),
+    ],
+)
+def test_a_value_that_is_not_named_gives_way_as_well(
+    first: str, then: str, predicate: str, value: str
+) -> None:
+    """Another version, the other of two that were compared, another of what one has one of."""
+    known = held(told(a_turn_a_day(first, then)))
+    assert {what for name, what in known if name == predicate} == {value}
+
+
+def test_work_does_not_end_at_a_bank_that_one_leaves() -> None:
+    """Who left Barclays and banks there has said nothing of their work."""
+    known = told(a_turn_a_day("I bank with Barclays.", "Left Barclays, I'm with Monzo now."))
+    assert not [m for m in known.known.values() if "works" in m.content]
+    assert held(known) == {("bank is", "monzo")}
+
+
+def _bare(value: str) -> str:
+    return value.removeprefix("a ").removeprefix("the ").lower()
+
+
+@pytest.mark.parametrize("diet", ["vegetarian", "gluten-free"])
+def test_who_eats_something_again_keeps_to_a_diet_that_nobody_knows(diet: str) -> None:
+    """A model may name any diet; only of one whose foods are known does eating some end it."""
+    knowledge = ReconciledKnowledge()
+    told_first, then = said(1, "a"), said(2, "b")
+    knowledge.hear(told_first, stated(told_first, "diet is", diet))
+    knowledge.hear(then, stated(then, "eats", "fish"))
+    diets = {value for what, value in held(knowledge) if what == "diet is"}
+    assert diets == (set() if diet == "vegetarian" else {diet})
