@@ -123,29 +123,34 @@ def starts_told(sentence: str, said_at: datetime) -> list[Start]:
     return found
 
 
-# Words that go on with something else ("in Oslo and work at Globex until May"), or begin a span
-# that comes again ("Monday until Friday").
-_GOES_ON: Final = (
-    rf"(?:and|but|or|not|so|then|who|which|that|where|because|until|till|from|{WEEKDAY}s?)\b"
-)
+# Right behind the thing, or behind who is there, too: of "at Acme on probation until May" it is the
+# probation that ends. Nor does "for three weeks in summer" say when something is over.
 _END_TOLD: Final = re.compile(
-    rf"(?:\s(?!{_GOES_ON})[\w'’-]+){{0,3}}?,?\s(?:"
+    r"(?:\swith(?:\s(?!until\b|till\b|for\b|this\b)[\w'’-]+){1,2})?,?\s(?:"
     r"(?P<until>(?:until|till|'?til)\s(?!i\b|we\b)[^.;!?()]{1,40})|(?P<now>this (?:week|month))"
-    rf"|for (?:the next |another )?(?P<span>(?:\d{{1,3}}|an?|{WORDS}) (?:day|week|month)s?)"
-    r")(?![\w-]|,? (?:now|already|so far|by now)\b)"
+    rf"|for (?:the next |another )?(?P<span>(?:\d{{1,3}}|an?|{WORDS}) (?:day|week|month)s?))"
+    r"(?(until)|(?=\s*(?:[,.;:!?)]|\Z|(?:and|but|so|while|because|since|then|or)\b)))"
+    r"(?!,? (?:now|already|so far|by now)\b)"
 )
 _AGAIN_AND_AGAIN: Final = re.compile(
     r"\b(?:every|each|per|always|usually|normally)\b|(?:day|week|month)s? an? \w"
 )
 _GOING_ON: Final = re.compile(r"(?:\bam|\bis|\bare|['’](?:m|s|re)) (?:\w+ )?\w+ing\b")
-_HAS_BEEN: Final = re.compile(r"\b(?:have|has|had|been|was|were|did)\b|['’]ve\b")
+_BEGINNING: Final = re.compile(
+    r"\b(?:mov|start|join|beginn|switch|chang|gett|buy|adopt|marry|leav|tak|turn|relocat|becom|quitt"
+    r"|sign|return|go|com)ing\b"
+)
+_OVER_OR_NOT: Final = re.compile(
+    r"\b(?:have|has|had|been|was|were|did|not|never|cannot)\b|['’]ve\b|n['’]t\b"
+)
 
 
 def end_told(sentence: str, thing: str, said_at: datetime) -> datetime | None:
     """From when on what a sentence says of a thing is over: "until May", "for three weeks".
 
     An end is read behind the thing, and as late as its words leave open: "until May" is the first
-    of June. "This week" ends what is going on ("I'm using a rental car"), and nothing else.
+    of June. "This week" ends what is going on ("I'm using a rental car"), and neither what begins
+    nor anything else.
 
     Args:
         sentence: What was said.
@@ -161,9 +166,9 @@ def end_told(sentence: str, thing: str, said_at: datetime) -> datetime | None:
     if place is None or found is None or _AGAIN_AND_AGAIN.search(low):
         return None
     before = low[: place.start()]
-    if _HAS_BEEN.search(before) or any(map(is_past, before.split())):
+    if _OVER_OR_NOT.search(before) or any(map(is_past, before.split())):
         return None
-    if found["now"] and not _GOING_ON.search(before):
+    if found["now"] and (not _GOING_ON.search(before) or _BEGINNING.search(before)):
         return None
     end = found["until"] or found["now"] or f"for the next {found['span']}"
     period = period_named(f"I will be there {end}", said_at)

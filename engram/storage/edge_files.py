@@ -316,12 +316,14 @@ class KnownCounts:
         Raises:
             StorageUnavailable: the disk failed; none may be.
         """
-        if not self._least.get(memory_type):
+        if not (least := self._least.get(memory_type)):
             return
+        self._least[memory_type] = 0
         try:
-            self._least[memory_type] = 0
             self._write(durable=True)
         except OSError as error:
+            # So that the next attempt writes it down before it deletes.
+            self._least[memory_type] = least
             raise StorageUnavailable(
                 "The disk of the store failed before memories were deleted.",
                 hint="Look at the disk of the data folder; the same call can be made again.",
@@ -347,11 +349,11 @@ class KnownCounts:
 
 
 def _read_counts(file: Path) -> object:
-    if not file.exists():
-        return {}
     try:
         return json.loads(file.read_text("utf-8"))
-    except ValueError:
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
         _log.warning("how many memories there were cannot be read", file=file.name)
         return {}
 

@@ -33,6 +33,17 @@ MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
         ("I have lived in Bern for three weeks.", "Bern", None),
         ("I live in Bern for three weeks now.", "Bern", None),
         ("I moved to Bern this month.", "Bern", None),
+        # Of what it is like there, or of what begins.
+        ("I work at Globex on probation until May.", "Globex", None),
+        ("I'm a teacher on maternity leave until May.", "teacher", None),
+        ("I live in Bergen in temporary housing until May.", "Bergen", None),
+        ("I'm working at Acme starting this month.", "Acme", None),
+        ("I'm using Linear as of this week.", "Linear", None),
+        ("I'm joining Acme this month.", "Acme", None),
+        ("I'm not leaving Oslo until May.", "Oslo", None),
+        ("I don't start at Acme until May.", "Acme", None),
+        ("I own a boat for three weeks in summer.", "boat", None),
+        ("I rent the flat in Oslo for 6 months at a time.", "Oslo", None),
         # No day of a calendar, over already, or again and again.
         ("I live in Oslo until I find a flat in May.", "Oslo", None),
         ("I live in Oslo until the lease ends in May.", "Oslo", None),

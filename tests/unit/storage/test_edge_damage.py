@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -13,8 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from engram.domain.memories import Episode, MemoryType
-from engram.errors import StorageError
+from engram.errors import StorageError, StorageUnavailable
 from engram.ports import SearchRequest
+from engram.storage import edge_files
 from engram.storage.edge import EdgeRepository
 from engram.storage.edge_engine import engine
 from engram.storage.ledger import ledger_id
@@ -230,6 +232,28 @@ async def test_what_is_lost_is_noticed_in_a_store_that_was_made_before_any_was_n
         ADA, EPISODIC
     )
     assert (await repository.info()).details["missing"]
+    await repository.close()
+
+
+async def test_what_is_deleted_after_a_failure_of_the_disk_is_not_missed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is deleted while it cannot be noted; tried again, it is noted first."""
+    turns = await with_turns(folder, 5)
+    repository = await open_engine_at(folder)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "staged")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(edge_files, "_write_record", fail)
+        with pytest.raises(StorageUnavailable, match="before memories were deleted"):
+            await repository.delete(ADA, EPISODIC, [turn.id for turn in turns])
+    assert await repository.count(ADA, EPISODIC) == 5
+    await repository.delete(ADA, EPISODIC, [turn.id for turn in turns])
+    await repository.close()
+    repository = await open_engine_at(folder)
+    assert (await repository.info()).details["missing"] == 0
     await repository.close()
 
 
