@@ -231,8 +231,12 @@ def _command() -> re.Pattern[str]:
 
 # A sentence with more is a list or a paste.
 _MOST_BREAKS = 60
+# Code or a link that says nothing: "My site: https://a.example I live in Rome". Where words stand
+# before it, as in "The tool `ls` I use", it is a part of what is said.
+_APART_BEFORE_SPEAKER = rf"{SIGNS_APART.pattern}\s+(?=(?:I(?:'m|'ve)?|My|We(?:'re|'ve)?)\s)"
 _CLAUSE_BREAK = re.compile(
-    r"\s*(?:[,;:()]|\s[-–—]+\s|—|\s/\s)\s*|\s+(?=(?:and|but|so|because|since|though|although|while|or|yet)\s)",
+    rf"\s*(?:[,;:()]|\s[-–—]+\s|—|\s/\s)\s*(?:{_APART_BEFORE_SPEAKER})?|\A{_APART_BEFORE_SPEAKER}"
+    r"|\s+(?=(?:and|but|so|because|since|though|although|while|or|yet)\s)",
     re.I,
 )
 _FIRST_PERSON = re.compile(

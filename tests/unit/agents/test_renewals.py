@@ -56,6 +56,13 @@ def test_a_value_that_is_named_gives_way_to_the_new_one(
         ("I use Slack.", "Slack is gone, it's a relief now."),
         ("I drive a Golf.", "Swapped the Golf for a Polo for the weekend."),
         ("My dentist is Dr Lee.", "Dr Lee? No, not bad now."),
+        ("My name is Ada.", "I'm Back!"),
+        ("My name is Ada.", "I'm Kidding."),
+        ("My name is Ada.", "Im Pregnant"),
+        ("I live in Oslo.", "I live in Oslo, it's now Winter."),
+        ("I live in Oslo.", "I live in Oslo, it's now Chaos."),
+        ("I lived in Oslo.", "I used to live in Oslo, it's now Late Autumn."),
+        ("I live in Sweden.", "We crossed over to Denmark."),
     ],
 )
 def test_what_is_no_value_of_it_takes_no_place(first: str, then: str) -> None:

@@ -621,6 +621,25 @@ def test_code_and_addresses_are_neither_read_nor_retold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My repo: https://x.example/a I work at Acme.", ["The user works at Acme."]),
+        ("https://x.example I live in Rome.", ["The user lives in Rome."]),
+        ("`ls` I'm a nurse", ["The user works as a nurse."]),
+        ("Tom said: `ls` I live in Rome.", []),
+        ("If this works: `ls` I live in Rome.", []),
+        ("The tool `ls` I use daily is old.", []),
+        ("`uv` I use daily.", []),
+    ],
+)
+def test_a_clause_begins_behind_code_or_a_link_that_stands_alone(
+    text: str, expected: list[str]
+) -> None:
+    """Where words before it take it in, or hand over to somebody else, none does."""
+    assert contents(text) == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Always run ```make\ntest``` before a commit.",
