@@ -152,6 +152,22 @@ def test_an_option_that_there_is_not_is_refused_with_those_there_are() -> None:
         assert set(str(refused.value.allowed).split(", ")) == taken
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        *((name, "high", "0 to 1") for name in ("min_confidence", "min_selectivity", "min_score")),
+        *((name, "noon", "timezone") for name in ("as_of", "valid_at")),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_what_it_may_be(
+    option: str, value: str, allowed: str
+) -> None:
+    """A share, or a moment, that is given as a word."""
+    with pytest.raises(InvalidQuery) as refused:
+        RecallRequest.of("tea", settings=SETTINGS, **{option: value})
+    assert allowed in str(refused.value.allowed)
+
+
 def test_the_room_of_a_block_is_a_whole_number() -> None:
     """Part of a token is refused with what is allowed."""
     with pytest.raises(InvalidQuery) as refused:
