@@ -17,13 +17,7 @@ from pydantic import ValidationError
 from engram.domain.identity import operation_id
 from engram.domain.memories import STORED_TYPES, AnyMemory, MemoryType
 from engram.domain.scope import Scope
-from engram.errors import (
-    InvalidQuery,
-    LostUpdate,
-    MemoryClosed,
-    StorageError,
-    UserErased,
-)
+from engram.errors import InvalidQuery, LostUpdate, MemoryClosed, StorageError, UserErased
 from engram.giving_way import give_way, yielding_to_event_loop
 from engram.ports import (
     Candidate,

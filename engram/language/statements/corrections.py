@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from engram.domain.slots import (
     POSSESSING,
+    WORKS_AT,
     kind_of_value,
     role_slot,
 )
@@ -31,17 +32,20 @@ from engram.language.statements.declared import (
     names_one,
 )
 from engram.language.statements.notes import Person, people
-from engram.language.statements.objects import (
-    MatchContext,
-    is_product,
-)
+from engram.language.statements.objects import MatchContext, is_product
 from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.renewals import of_same_kind
 from engram.language.statements.slips import sounds_like, spelt_name
 from engram.language.statements.taken_back import (
+    ALLERGIC,
+    FROM_BIRTH,
+    LIVES_IN,
     PLANS,
+    STUDIES,
+    USES,
+    WORKS_AS,
     as_begun,
     as_over,
     bare,
@@ -61,48 +65,39 @@ _LONGEST_READ = 2_000
 _MOST_SENTENCES = 20
 # "Bath? Not any more, it's Leeds now": of what stands before a sentence, so much can be asked.
 _LONGEST_ASKED = 80
-_SHORTEST_NAME = 2
-_LONG_ENOUGH = 3
-_USES = "uses"
-_WORKS_AT = "works at"
-_WORKS_AS = "works as"
-_LIVES_IN = "lives in"
 _MARRIED = "is married to"
-_ALLERGIC = "is allergic to"
-_FROM_BIRTH = frozenset({"is from", "was born in", "was born on"})
-_STUDIES = "studies"
-_SWAPPED = POSSESSING | {_LIVES_IN, _STUDIES, _WORKS_AT, "volunteers at"}
+_SWAPPED = POSSESSING | {LIVES_IN, STUDIES, WORKS_AT, "volunteers at"}
 # What "swapped the library for the shelter" gives up, were nothing known of it.
-_GIVEN_UP = frozenset({_USES, "owns"})
+_GIVEN_UP = frozenset({USES, "owns"})
 # Who does without something may like it all the same.
 _LIKINGS = frozenset({"likes", "dislikes", "prefers"})
 # To whom one says goodbye may be on a journey; to these one says it once.
-_LEFT_FOR_GOOD = POSSESSING | {_LIVES_IN, _WORKS_AT, _USES, _STUDIES}
+_LEFT_FOR_GOOD = POSSESSING | {LIVES_IN, WORKS_AT, USES, STUDIES}
 _HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
 _A_DAY = re.compile(r"\d|day\b", re.I)
 # Wordings that name what is over, each with the predicates of which it can be.
 _ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     ("gone_now", lambda predicate: predicate in POSSESSING),
-    ("tool_gone", lambda predicate: predicate == _USES),
-    ("no_longer_one", lambda predicate: predicate == _WORKS_AS),
+    ("tool_gone", lambda predicate: predicate == USES),
+    ("no_longer_one", lambda predicate: predicate == WORKS_AS),
     ("handed_back", lambda predicate: predicate in POSSESSING),
     ("somebody_has", lambda predicate: predicate in POSSESSING),
     ("plan_off", lambda predicate: predicate == PLANS),
     ("plan_dropped", lambda predicate: predicate == PLANS),
     ("said_goodbye", lambda predicate: predicate in _LEFT_FOR_GOOD),
     ("no_longer_have", lambda predicate: predicate in POSSESSING),
-    ("being_over", lambda predicate: predicate == _WORKS_AS),
-    ("on_hold", lambda predicate: predicate in {_STUDIES, PLANS}),
+    ("being_over", lambda predicate: predicate == WORKS_AS),
+    ("on_hold", lambda predicate: predicate in {STUDIES, PLANS}),
     ("wrecked", lambda predicate: predicate in POSSESSING),
     ("no_thing_of_mine", lambda predicate: predicate == "likes"),
     ("spouse_gone", lambda predicate: predicate == _MARRIED),
     ("closed_for_good", lambda predicate: predicate in POSSESSING),
-    ("closed_down", lambda predicate: predicate == _WORKS_AT),
-    ("done_at", lambda predicate: predicate == _WORKS_AT),
-    ("no_allergy", lambda predicate: predicate == _ALLERGIC),
+    ("closed_down", lambda predicate: predicate == WORKS_AT),
+    ("done_at", lambda predicate: predicate == WORKS_AT),
+    ("no_allergy", lambda predicate: predicate == ALLERGIC),
     ("none_for_me", lambda predicate: predicate not in _LIKINGS),
-    ("gone_without", lambda predicate: predicate in {_USES, _WORKS_AT, _LIVES_IN, _STUDIES}),
-    ("not_for_me", lambda predicate: predicate in {_USES, _WORKS_AT, _WORKS_AS, _STUDIES}),
+    ("gone_without", lambda predicate: predicate in {USES, WORKS_AT, LIVES_IN, STUDIES}),
+    ("not_for_me", lambda predicate: predicate in {USES, WORKS_AT, WORKS_AS, STUDIES}),
 )
 
 
@@ -410,7 +405,7 @@ def left_behind(
             for one in own:
                 rest = _after_name(one, said.group("what").casefold())
                 # "I left Kobe yesterday" may tell of a journey.
-                away = one.predicate != _LIVES_IN or _HAS_LEFT.search(
+                away = one.predicate != LIVES_IN or _HAS_LEFT.search(
                     sentence.text, 0, said.start("verb")
                 )
                 can_leave = rest is not None and away and _can_leave(one.predicate, verb)
@@ -452,7 +447,7 @@ def _unnamed(
         meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
         if no_longer.group("where"):
             # Who does not work there may do the same elsewhere.
-            meant = [one for one in meant if one.predicate in {_LIVES_IN, _WORKS_AT}]
+            meant = [one for one in meant if one.predicate in {LIVES_IN, WORKS_AT}]
         yield from (as_over(one, sentence) for one in meant if len(meant) == 1)
     without = expression(_TABLE, "not_at_all").search(sentence.text)
     if without:
@@ -516,18 +511,18 @@ def by_what_was_told(
         and not one.holds
         and had.get(bare(one.thing.name)) in _SWAPPED - {one.predicate}
     }
-    studied = {bare(one.thing.name) for one in told if one.predicate == _STUDIES}
-    work = {one.thing.name.casefold() for one in told if one.predicate == _WORKS_AS and one.holds}
+    studied = {bare(one.thing.name) for one in told if one.predicate == STUDIES}
+    work = {one.thing.name.casefold() for one in told if one.predicate == WORKS_AS and one.holds}
     return [
         replace(one, predicate="has left", holds=True)
-        if one.predicate == _STUDIES
+        if one.predicate == STUDIES
         and not one.holds
         and bare(one.thing.name) not in studied
         and not work.isdisjoint(_workers_in(one.thing.name.casefold()))
         else replace(one, predicate=swapped[one.sentence.start])
         if one.predicate in _GIVEN_UP and one.sentence.start in swapped
-        else replace(one, predicate=_WORKS_AT)
-        if one.predicate == _MARRIED and had.get(bare(one.thing.name)) == _WORKS_AT
+        else replace(one, predicate=WORKS_AT)
+        if one.predicate == _MARRIED and had.get(bare(one.thing.name)) == WORKS_AT
         else one
         for one in stated
     ]
@@ -565,7 +560,7 @@ def _never_said(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[R
     said = {(one.predicate, one.thing.name.casefold()) for one in told}
     for one in everything(f"{found.group('it')}."):
         meant = (one.predicate, one.thing.name.casefold()) in said
-        if one.holds and (meant or (one.predicate == _USES and is_product(one.thing))):
+        if one.holds and (meant or (one.predicate == USES and is_product(one.thing))):
             yield not_so(one, sentence)
 
 
@@ -640,7 +635,7 @@ def _in_its_place(
     elsewhere: Callable[[], Mapping[str, Declared]],
 ) -> Iterator[RuleStatement | Declared]:
     one = of_user.get(bare(old))
-    if one is not None and one.holds and one.predicate not in _FROM_BIRTH | _LIKINGS:
+    if one is not None and one.holds and one.predicate not in FROM_BIRTH | _LIKINGS:
         thing = of_same_kind(one, new.strip(), sentence.text)
         if thing is not None and thing.name[:1].isupper() is one.thing.name[:1].isupper():
             yield as_begun(one, thing, sentence)
@@ -688,9 +683,9 @@ def _swapped(
         return
     tools = [find("product", MatchContext("", words, sentence.text)) for words in (new, swap.old)]
     if all(tools) and all(is_product(one[0]) for one in tools):
-        right, wrong = tools[0][0], RuleStatement(_USES, tools[1][0])
+        right, wrong = tools[0][0], RuleStatement(USES, tools[1][0])
         at = sentence.start
-        yield RuleStatement(_USES, right, at=at, sentence=sentence, corrects=not swap.changed)
+        yield RuleStatement(USES, right, at=at, sentence=sentence, corrects=not swap.changed)
         yield as_over(wrong, sentence) if swap.changed else not_so(wrong, sentence)
 
 
@@ -698,7 +693,7 @@ def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
     """What was told last of which this can be the value: nobody lives in Qdrant."""
     if not is_product(Thing(new, new)):
         return told[-1] if told else None
-    return next((one for one in reversed(told) if one.predicate == _USES), None)
+    return next((one for one in reversed(told) if one.predicate == USES), None)
 
 
 def _meant(sentence: Sentence, new: str, last: RuleStatement) -> Iterator[RuleStatement]:

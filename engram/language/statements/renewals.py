@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from engram.domain.slots import IS_CALLED
+from engram.domain.slots import IS_CALLED, WORKS_AT
 from engram.language.statements.clauses import Sentence, sentences
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import (
@@ -22,6 +22,11 @@ from engram.language.statements.objects import (
 from engram.language.statements.predicates import RuleStatement, find, is_firm, is_subject
 from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.taken_back import (
+    FROM_BIRTH,
+    LIVES_IN,
+    STUDIES,
+    USES,
+    WORKS_AS,
     as_begun,
     as_over,
     bare,
@@ -33,14 +38,8 @@ from engram.language.statements.taken_back import (
 from engram.language.vocabulary import expression, of_one_kind, vocabulary, word_lines
 
 _TABLE: Final = "takes_back"
-_USES: Final = "uses"
-_WORKS_AT: Final = "works at"
-_WORKS_AS: Final = "works as"
-_LIVES_IN: Final = "lives in"
-_STUDIES: Final = "studies"
 # Of these one has one, and what can be one is told from other things.
-_TOLD_ALONE: Final = frozenset({_LIVES_IN, _WORKS_AT, "diet is", "drives", "is married to"})
-_FROM_BIRTH: Final = frozenset({"is from", "was born in", "was born on"})
+_TOLD_ALONE: Final = frozenset({LIVES_IN, WORKS_AT, "diet is", "drives", "is married to"})
 
 
 def works_now(
@@ -55,7 +54,7 @@ def works_now(
     """
     if expression(_TABLE, "at_now").search(text) is None:
         return
-    if not any(one.predicate == _WORKS_AT for one in (*told, *everything(text))):
+    if not any(one.predicate == WORKS_AT for one in (*told, *everything(text))):
         return
     if not any(expression(_TABLE, "left_work").search(said) for said in (*before, text)):
         return
@@ -70,7 +69,7 @@ def works_now(
         for thing in find(kind, spoken)[:1] if spoken else ():
             if not is_product(thing) and not is_place(thing):
                 yield RuleStatement(
-                    _WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
+                    WORKS_AT, thing, begins=True, at=sentence.start, sentence=sentence
                 )
 
 
@@ -90,7 +89,7 @@ def instead_now(
     single = [
         one
         for one in named_so
-        if holds_one(one) or is_product(one.thing) or one.predicate in {_USES, _STUDIES}
+        if holds_one(one) or is_product(one.thing) or one.predicate in {USES, STUDIES}
     ]
     for sentence in sentences(text):
         yield from _holding_again(sentence, told)
@@ -116,23 +115,23 @@ def instead_now(
                 for thing in things
                 if is_product(thing)
                 or (only and _is_known(one, thing, only))
-                or (one.predicate not in {_USES, _STUDIES} and not only)
+                or (one.predicate not in {USES, STUDIES} and not only)
             )
             for thing in known:
                 yield as_begun(one, thing, sentence)
-                if only and only["it"] and one.predicate in {_USES, _STUDIES}:
+                if only and only["it"] and one.predicate in {USES, STUDIES}:
                     yield as_over(one, sentence)
 
 
 def _is_known(one: RuleStatement, thing: Thing, only: re.Match[str]) -> bool:
     """Whether a value that is said alone can be no other's: "Lisbon now!", "It's Pulp now"."""
-    if one.predicate == _WORKS_AS or is_place(thing):
+    if one.predicate == WORKS_AS or is_place(thing):
         return True
     if only.group("it") is None:
         return False
-    if one.predicate == _USES:
+    if one.predicate == USES:
         return of_one_kind(one.thing.name, thing.name)
-    if one.predicate == _STUDIES:
+    if one.predicate == STUDIES:
         return is_subject(one.thing) and is_subject(thing)
     if one.predicate in _TOLD_ALONE:
         # "It's Bath these days" of who lives in Leeds; "it's GMT now", "it's Peppa Pig now".
@@ -184,7 +183,7 @@ def came_about(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
                     continue
                 works = told.group("works") is not None
                 if works is (come.group("how").lower() != "in"):
-                    predicate = _WORKS_AT if works else _LIVES_IN
+                    predicate = WORKS_AT if works else LIVES_IN
                     thing = Thing(name, name)
                     yield RuleStatement(
                         predicate, thing, begins=True, at=sentence.start, sentence=sentence
@@ -203,7 +202,7 @@ def _lives_here(text: str, before: Sequence[str]) -> Iterator[RuleStatement]:
         places = [one.group("what") for one in expression(_TABLE, "is_here").finditer(said)]
         spoken = MatchContext("", places[0], said) if len(set(places)) == 1 else None
         for thing in find("named_place", spoken) if spoken else ():
-            yield RuleStatement(_LIVES_IN, thing, at=sentence.start, sentence=sentence)
+            yield RuleStatement(LIVES_IN, thing, at=sentence.start, sentence=sentence)
             return
 
 
@@ -230,7 +229,7 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
                 continue
             for place, rest in ((sentence, sentence.text[left:]), *_next(said, number)):
                 new = expression(_TABLE, "taken_up").search(rest)
-                if new and one.predicate == _LIVES_IN and _only_travels(new, sentence, place):
+                if new and one.predicate == LIVES_IN and _only_travels(new, sentence, place):
                     continue
                 thing = of_same_kind(one, new.group(new.lastgroup or 0), rest) if new else None
                 if thing is not None and not expression(_TABLE, "for_a_while").search(rest):
@@ -253,8 +252,8 @@ def _next(said: Sequence[Sentence], number: int) -> list[tuple[Sentence, str]]:
 
 
 def _can_give_way(one: RuleStatement) -> bool:
-    named = one.holds and one.thing.name[:1].isupper() and one.predicate not in _FROM_BIRTH
-    return named and (holds_one(one) or one.predicate in {_USES, _STUDIES})
+    named = one.holds and one.thing.name[:1].isupper() and one.predicate not in FROM_BIRTH
+    return named and (holds_one(one) or one.predicate in {USES, STUDIES})
 
 
 def _left_in(text: str, name: str) -> int | None:
@@ -275,11 +274,11 @@ def of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
     thing = things[0] if things else None
     if thing is None or same_name(thing.name, one.thing.name):
         return None
-    if one.predicate == _USES and is_product(one.thing):
+    if one.predicate == USES and is_product(one.thing):
         return thing if is_product(thing) else None
-    if one.predicate == _STUDIES:
+    if one.predicate == STUDIES:
         return thing if is_subject(thing) == is_subject(one.thing) else None
-    if one.predicate == _WORKS_AT and (is_product(thing) or is_place(thing)):
+    if one.predicate == WORKS_AT and (is_product(thing) or is_place(thing)):
         return None
     return thing
 
@@ -322,7 +321,7 @@ def overtaken(
 
 
 def _is_overtaken(old: RuleStatement, new: RuleStatement) -> bool:
-    if new.predicate == _USES and new.begins:
+    if new.predicate == USES and new.begins:
         tool = tool_in_version(new.thing)
         return tool is not None and tool == tool_in_version(old.thing) and old.thing != new.thing
     compared = f"{old.thing.phrase.casefold()} ".partition(f"{old.thing.name.casefold()} ")[2]

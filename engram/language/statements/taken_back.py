@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engram.domain.slots import POSSESSING, PROMISED, is_functional, slot_of
+from engram.domain.slots import POSSESSING, PROMISED, WORKS_AT, is_functional, slot_of
 from engram.language.statements.clauses import Sentence, sentences
 from engram.language.statements.cutting import Thing
 from engram.language.statements.predicates import RuleStatement
@@ -16,9 +16,12 @@ from engram.language.vocabulary import expression
 
 _TABLE: Final = "takes_back"
 PLANS: Final = "plans to"
-_USES: Final = "uses"
-_WORKS_AT: Final = "works at"
-_ALLERGIC: Final = "is allergic to"
+USES: Final = "uses"
+WORKS_AS: Final = "works as"
+LIVES_IN: Final = "lives in"
+STUDIES: Final = "studies"
+ALLERGIC: Final = "is allergic to"
+FROM_BIRTH: Final = frozenset({"is from", "was born in", "was born on"})
 _SHORTEST_NAME: Final = 2
 _LONG_ENOUGH: Final = 3
 
@@ -103,7 +106,7 @@ def not_so(one: RuleStatement, sentence: Sentence) -> RuleStatement:
 
 def last_word(one: RuleStatement) -> str:
     """The last word of the name of a thing, of several: "zoe" of "Renault Zoe"."""
-    if one.predicate not in POSSESSING | {_USES}:
+    if one.predicate not in POSSESSING | {USES}:
         return ""
     _, *more = one.thing.name.split() or [""]
     last = more[-1] if more else ""
@@ -137,10 +140,10 @@ def is_named(one: RuleStatement, what: str) -> bool:
     if one.predicate in POSSESSING and uncounted(name) == what:
         # "The hens" of who has three hens.
         return True
-    if one.predicate == _ALLERGIC:
+    if one.predicate == ALLERGIC:
         # A "peanut allergy" is one to peanuts.
         return name.removesuffix("s") == what.removesuffix("s")
-    if one.predicate == _WORKS_AT and len(what) > _LONG_ENOUGH:
+    if one.predicate == WORKS_AT and len(what) > _LONG_ENOUGH:
         # "Vesper went bust" is said of Vesper Studios.
         return f"{name} ".startswith(f"{what} ")
     return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
