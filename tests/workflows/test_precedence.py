@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from uuid import uuid4
 
 from temporalio import workflow
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -43,6 +47,22 @@ def test_users_take_turns_and_are_not_named() -> None:
     assert precedence(attributes("maintenance")).fairness_key is None
 
 
+async def _all_wait(client: Client, queue: str, tasks: int) -> None:
+    """Return when the queue has them: the server puts them there after it answered a start."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        report_stats=True,
+    )
+    async with asyncio.timeout(30):
+        while True:
+            described = await client.workflow_service.describe_task_queue(request)
+            if described.stats.approximate_backlog_count >= tasks:
+                return
+            await asyncio.sleep(0.05)
+
+
 async def test_a_flood_waits_for_what_is_urgent_and_for_other_users(
     temporal_client: Client,
 ) -> None:
@@ -62,6 +82,7 @@ async def test_a_flood_waits_for_what_is_urgent_and_for_other_users(
         await start("import", "flood", number)
     await start("import", "ada", 0)
     await start("session", "ada", 0)
+    await _all_wait(temporal_client, queue, 42)
     _begun.clear()
     async with Worker(
         temporal_client,
