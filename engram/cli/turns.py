@@ -111,6 +111,10 @@ class RecallOptions(OptionGroup):
         str | None,
         typer.Option(help="Circumstances, in words: habits bound to others come further behind."),
     ] = None
+    zone: Annotated[
+        str | None,
+        typer.Option(help="Zone that days in the question are read in, such as Europe/Lisbon."),
+    ] = None
     include_archived: Annotated[
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False
@@ -133,6 +137,7 @@ class RecallOptions(OptionGroup):
             "forms": self.form,
             "metadata": pairs(self.metadata) or None,
             "context": self.context,
+            "timezone": self.zone,
             "include_archived": self.include_archived,
             "include_test": self.include_test,
             "include_stale": not self.no_stale,
