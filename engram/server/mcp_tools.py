@@ -444,7 +444,8 @@ Timezone = Annotated[
     str | None,
     Field(
         description="Where the user is, as the IANA database calls it, such as Asia/Tokyo: what "
-        'day "yesterday" in the question is, and which day each line has.'
+        'day "yesterday" in the question is, and which day each line has. Without it UTC is meant, '
+        "or the machine's own zone where Engram runs on the user's machine."
     ),
 ]
 Summary = Annotated[
@@ -468,6 +469,7 @@ class MemoryTools:
         access: The memory of whoever calls.
         session_id: Names the session that what they have remembered belongs to.
         local_time: Theirs, where it is known.
+        local_zone: The name of their zone, where it is known.
     """
 
     def __init__(
@@ -475,10 +477,12 @@ class MemoryTools:
         access: Memories,
         session_id: Callable[[], str],
         local_time: LocalTime | None = None,
+        local_zone: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._access = access
         self._session_id = session_id
         self._local_time = local_time
+        self._local_zone = local_zone
 
     async def remember(
         self,
@@ -553,6 +557,7 @@ class MemoryTools:
         means that nothing is known.
         """
         then = None if valid_at is None else self._end_of(valid_at, InvalidQuery)
+        zone = timezone or self._local_zone()
         hits = await self._access.ask(
             lambda memory: memory.recall(
                 query,
@@ -561,10 +566,10 @@ class MemoryTools:
                 valid_at=then,
                 include_sources=True,
                 context=context,
-                timezone=timezone,
+                timezone=zone,
             )
         )
-        return recalled(hits, timezone)
+        return recalled(hits, zone)
 
     async def recall_at(
         self,
@@ -584,13 +589,13 @@ class MemoryTools:
         As recall, but blind to everything that was said later: for "what did I plan
         in May?" or "where did you think I lived then?".
         """
-        moment = self._end_of(as_of, InvalidQuery)
+        moment, zone = self._end_of(as_of, InvalidQuery), timezone or self._local_zone()
         hits = await self._access.ask(
             lambda memory: memory.recall_at(
-                query, as_of=moment, limit=limit, include_sources=True, timezone=timezone
+                query, as_of=moment, limit=limit, include_sources=True, timezone=zone
             )
         )
-        return recalled(hits, timezone)
+        return recalled(hits, zone)
 
     async def context(
         self,
@@ -607,8 +612,9 @@ class MemoryTools:
         beginning of a task; to check, confirm or forget single memories, or to read one
         whose line ends in "...", call recall, which shows their ids.
         """
+        zone = timezone or self._local_zone()
         block = await self._access.ask(
-            lambda memory: memory.context(query, tokens=tokens, timezone=timezone)
+            lambda memory: memory.context(query, tokens=tokens, timezone=zone)
         )
         return block or NOTHING
 

@@ -196,6 +196,21 @@ async def test_days_are_those_of_where_the_user_is(engine: FakeEngine) -> None:
     assert [request.timezone for _, request in engine.asked] == ["Asia/Tokyo", None] * 3
 
 
+async def test_days_are_those_of_the_users_machine_unless_a_zone_is_named(
+    engine: FakeEngine,
+) -> None:
+    """Asked anew for each question, as a machine may travel; a zone that a model gives wins."""
+    places = iter(["Asia/Tokyo", "Europe/Lisbon"])
+    access = MemoryAccess.to(store(engine))
+    server = create_server(access, session_id="s1", local_zone=lambda: next(places))
+    async with access, Client(server) as client:
+        await called(client, "recall", query="What did I see?")
+        await called(client, "context", query="What did I see?", timezone="Asia/Kolkata")
+        await called(client, "recall_at", query="What did I see?", as_of="2026-07-02")
+    zones = [request.timezone for _, request in engine.asked]
+    assert zones == ["Asia/Tokyo", "Asia/Kolkata", "Europe/Lisbon"]
+
+
 async def test_verifying_quotes_the_source_and_names_the_run(engine: FakeEngine) -> None:
     """Whether the memory stands, the words that say so, where its run is seen; so its resource."""
 
