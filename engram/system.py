@@ -18,7 +18,7 @@ from typing import TextIO
 from uuid import uuid4
 from weakref import WeakSet
 
-from engram.errors import EmbeddedPartMissing
+from engram.errors import EmbeddedPartMissing, InvalidInput
 
 if sys.platform != "win32":
     import fcntl
@@ -38,6 +38,24 @@ def local_time(moment: datetime | None = None) -> datetime:
         OverflowError, ValueError: the moment lies at an end of the calendar.
     """
     return (moment or datetime.now(UTC)).astimezone()
+
+
+def local_zone(link: Path = Path("/etc/localtime")) -> str | None:
+    """The name of the zone of this machine, as the IANA database has it.
+
+    Args:
+        link: Leads to the zone where ``TZ`` names none.
+
+    Returns:
+        The name; None where the system does not tell one, as Windows.
+    """
+    from engram.domain.values import zone_named  # noqa: PLC0415 - only what is used loads
+
+    try:
+        told = os.environ.get("TZ") or str(link.readlink())
+        return zone_named(told.removeprefix(":").rpartition("zoneinfo/")[2]).key
+    except (OSError, InvalidInput):
+        return None
 
 
 def new_id() -> str:

@@ -39,6 +39,7 @@ from engram.logging import get_logger
 from engram.settings import Settings
 from engram.system import (
     local_time,
+    local_zone,
     new_id,
     new_secret,
     private,
@@ -470,7 +471,12 @@ async def serve_stdio(opener: Callable[[], AbstractAsyncContextManager[MemorySto
         loop.add_signal_handler(number, stop.set)
     async with MemoryAccess(opener) as access:
         # A session for each start: a client starts the program once per conversation or window.
-        server = create_server(access, session_id=f"mcp-{new_id()}", local_time=local_time)
+        server = create_server(
+            access,
+            session_id=f"mcp-{new_id()}",
+            local_time=local_time,
+            local_zone=local_zone,
+        )
         serving = asyncio.create_task(server.run_stdio_async())
         asked = asyncio.create_task(stop.wait())
         await asyncio.wait((serving, asked), return_when=asyncio.FIRST_COMPLETED)

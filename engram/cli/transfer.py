@@ -20,8 +20,6 @@ from engram.cli.running import Commands, DryRun, MemoryOptions, StoreOptions, Us
 from engram.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from datetime import tzinfo
-
     from engram.client.importing import ImportSummary
     from engram.contracts.importing import ImportProgress
     from engram.transfer.memories import ImportedMemory, ImportReport
@@ -81,7 +79,9 @@ def _import(
     consolidate: bool | None,
     dry_run: bool,
 ) -> ImportSummary:
-    where = _zone(zone)
+    from engram.domain.values import zone_named  # noqa: PLC0415 - only what is used loads
+
+    where = zone_named(zone)
 
     async def work() -> ImportSummary:
         async with options.memory_of(options.user) as memory:
@@ -244,17 +244,6 @@ def _print(summary: ImportSummary, *, dry_run: bool) -> None:
             )
     for line in lines:
         output.console.print(line, markup=False)
-
-
-def _zone(name: str) -> tzinfo:
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - only what is used loads
-
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, LookupError) as error:
-        raise InvalidInput(
-            "The zone is unknown.", allowed="a name of the IANA database, such as Europe/Lisbon"
-        ) from error
 
 
 # --- the command that imports memories of another program

@@ -31,7 +31,7 @@ from engram.cli.running import (
     pairs,
 )
 from engram.errors import InvalidQuery, InvalidTurn, StageNotReached
-from engram.system import local_time
+from engram.system import local_time, local_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,6 +111,13 @@ class RecallOptions(OptionGroup):
         str | None,
         typer.Option(help="Circumstances, in words: habits bound to others come further behind."),
     ] = None
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            help="Zone that days in the question are read in, such as Europe/Lisbon; this "
+            "machine's if absent."
+        ),
+    ] = None
     include_archived: Annotated[
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False
@@ -133,6 +140,8 @@ class RecallOptions(OptionGroup):
             "forms": self.form,
             "metadata": pairs(self.metadata) or None,
             "context": self.context,
+            # Who types it is where this machine is: "yesterday" is theirs.
+            "timezone": local_zone() if self.zone is None else self.zone,
             "include_archived": self.include_archived,
             "include_test": self.include_test,
             "include_stale": not self.no_stale,

@@ -258,7 +258,7 @@ class MemoryStore(
             include_test: Bring test memories too.
             explain: Explain every answer.
             filters: ``session_id``, ``tags``, ``without_tags``, ``roles``, ``metadata``,
-                ``forms``, ``min_score``, ``include_stale``, ``context``; see
+                ``forms``, ``min_score``, ``include_stale``, ``context``, ``timezone``; see
                 :class:`engram.recall.request.RecallFilters`.
 
         Returns:

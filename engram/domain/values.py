@@ -1,12 +1,17 @@
-"""The base of what is stored, and of what stays in histories; and a stretch of time."""
+"""The base of what is stored, and of what stays in histories; zones, and a stretch of time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from engram.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 # "2024-05-01T10:00:00.000000Z", as times stand in the store, and in messages where it is no whole
 # second.
@@ -53,6 +58,29 @@ class StoredValue(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def zone_named(name: str, wrong: type[InvalidInput] = InvalidInput) -> ZoneInfo:
+    """The zone of a name of the IANA database.
+
+    Raises:
+        InvalidInput: as ``wrong``; there is none of this name.
+    """
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - few name one
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError) as error:
+        raise unknown_zone(wrong) from error
+
+
+def unknown_zone(wrong: type[InvalidInput]) -> InvalidInput:
+    """The refusal of what names no zone."""
+    return wrong(
+        "The zone is unknown.",
+        allowed="a name of the IANA database, such as Europe/Lisbon or Asia/Tokyo",
+        hint="An offset such as +09:00 is no name: it does not say when clocks change.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A stretch of time.
@@ -69,6 +97,14 @@ class Period:
         """Whether the moment, aware, lies within."""
         begun = self.begin is None or self.begin <= moment
         return begun and (self.end is None or moment < self.end)
+
+    def holds_by_the_clock(self, moment: datetime) -> bool:
+        """Whether a moment lies within whose day and hour are read as those of the period's zone.
+
+        So a day that was told is kept: as that day in UTC, wherever it was told.
+        """
+        edge = self.begin or self.end
+        return edge is None or self.holds(moment.replace(tzinfo=edge.tzinfo))
 
     def __str__(self) -> str:
         """For people: the days from the first to the last, "2024-05-06 to 2024-05-12"."""

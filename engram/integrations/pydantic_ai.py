@@ -58,10 +58,12 @@ class MemorySource(Generic[AgentDepsT]):
     Attributes:
         memory: The store, or what finds it.
         session_id: The session, or what finds it; the run's conversation when None.
+        timezone: Where the user is, or what finds it; UTC when None.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
     session_id: str | Callable[[RunContext[AgentDepsT]], str] | None
+    timezone: str | Callable[[RunContext[AgentDepsT]], str | None] | None
 
     def memory_of(self, ctx: RunContext[AgentDepsT]) -> MemoryStore:
         """The user's memory.
@@ -85,6 +87,11 @@ class MemorySource(Generic[AgentDepsT]):
         except InvalidScope:
             # An application may call its conversations as it likes; sessions have narrower names.
             return str(uuid5(NAMESPACE_URL, f"engram:conversation:{conversation}"))
+
+    async def context(self, ctx: RunContext[AgentDepsT], query: str, **options: Any) -> str:
+        """What answers, as a block with the days of where the user is."""
+        timezone = self.timezone(ctx) if callable(self.timezone) else self.timezone
+        return await self.memory_of(ctx).context(query, timezone=timezone, **options)
 
 
 def _check_awaited(memory: MemoryStore) -> None:
@@ -278,7 +285,7 @@ def memory_tools(
             limit: How many memories at most.
         """
         with _correctable(), translated():
-            return await source.memory_of(ctx).context(query, limit=limit) or _NOTHING_REMEMBERED
+            return await source.context(ctx, query, limit=limit) or _NOTHING_REMEMBERED
 
     async def remember(  # noqa: D417 - ctx is no argument of the tool
         ctx: RunContext[Any], note: str, said_by: Literal["user", "assistant"] = "user"
@@ -360,6 +367,9 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
             the function is called by the worker, never by the workflow.
         session_id: The session that turns belong to, or a function of the run
             context; the run's conversation id when absent.
+        timezone: Where the user is, a name of the IANA database such as "Asia/Tokyo", or a
+            function of the run context (``lambda ctx: ctx.deps.timezone``): what day "yesterday"
+            in a prompt is, and in which days memories are shown; UTC when absent.
         context_tokens: How much is recalled before a run, at most, 32 or more; 0 for nothing.
         keep_turns: Whether the turns of a run are kept.
         tools: Whether the agent has the tools.
@@ -377,6 +387,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
     _: KW_ONLY
     session_id: str | Callable[[RunContext[AgentDepsT]], str] | None = None
+    timezone: str | Callable[[RunContext[AgentDepsT]], str | None] | None = None
     context_tokens: int = 1000
     keep_turns: bool = True
     tools: bool = True
@@ -398,7 +409,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
                 "context_tokens is out of range.",
                 allowed=f"0 for nothing, or a whole number from {LEAST_TOKENS} on",
             )
-        self._source = MemorySource(self.memory, self.session_id)
+        self._source = MemorySource(self.memory, self.session_id, self.timezone)
         self._toolset = (
             memory_tools(self._source, self.id, keeps_turns=self.keep_turns) if self.tools else None
         )
@@ -474,8 +485,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
         if is_small_talk(query):
             return ""
         try:
-            memory = self._source.memory_of(ctx)
-            return await memory.context(query, tokens=self.context_tokens, already=said)
+            return await self._source.context(ctx, query, tokens=self.context_tokens, already=said)
         except EngramError as error:
             self._without(error, "recall")
             return ""

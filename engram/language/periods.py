@@ -343,20 +343,21 @@ class _Reading:
         if found is None or few is None:
             return None
         unit = timedelta(hours=1) if found["unit"] == "hour" else timedelta(minutes=1)
-        least, most = few[0] * unit, few[1] * unit
+        least, most, now = few[0] * unit, few[1] * unit, timedelta()
         if found["which"]:
             ahead = found["which"] in {"next", "coming"}
-            return (
-                Period(self._now, self._now + most)
-                if ahead
-                else Period(self._now - most, self._now)
-            )
+            return self._from_now(now, most) if ahead else self._from_now(-most, now)
         half = timedelta(minutes=30)
         if found["back"]:
-            return Period(self._now - most - half, self._now - least + half)
+            return self._from_now(-most - half, half - least)
         if not found["ahead"] or self._asked.tense is Tense.PAST or HOW_LONG.search(low):
             return None
-        return Period(self._now + least - half, self._now + most + half)
+        return self._from_now(least - half, most + half)
+
+    def _from_now(self, first: timedelta, last: timedelta) -> Period:
+        """Between two amounts of time that pass, also where the clocks of the zone change."""
+        now, zone = self._now.astimezone(UTC), self._now.tzinfo
+        return Period((now + first).astimezone(zone), (now + last).astimezone(zone))
 
     def _of_day(self, turn: Masked, one: Dated) -> Period | None:
         """The hours of a day that is named with them: "yesterday at 7 pm", "this morning"."""

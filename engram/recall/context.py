@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,7 +38,7 @@ from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
 from engram.recall.denials import Negations
 from engram.recall.request import Visibility, visible
-from engram.recall.results import RecallHit
+from engram.recall.results import Days, RecallHit
 
 # --- recalled memories as a block for a prompt: compact, dated, with their sources
 #
@@ -58,19 +58,20 @@ _FEWEST_SUMMED_UP = 3
 _EMPTY_BLOCK_CHARACTERS = len(context_block(()))
 
 
-def block_of(hits: Sequence[RecallHit], *, tokens: int) -> str:
+def block_of(hits: Sequence[RecallHit], *, tokens: int, zone: tzinfo | None = None) -> str:
     """The hits as one fenced block of at most ``tokens`` estimated tokens.
 
     The best hits are taken as long as there is room, a shorter one in place of one
-    that is too long. Empty where none fits or nothing was found.
+    that is too long. Empty where none fits or nothing was found. Days are those of ``zone``.
     """
+    days = Days(zone)
     room = tokens * CHARACTERS_PER_TOKEN - _EMPTY_BLOCK_CHARACTERS
     chosen: list[tuple[int, str]] = []
     told: list[AnyMemory] = []
     for hit in _summaries_first(hits):
         if _is_idle(hit.memory) or _is_told(hit.memory, told):
             continue
-        line = block_line(_line(hit))
+        line = block_line(_line(hit, days))
         if len(line) + 1 <= room:
             room -= len(line) + 1
             chosen.append((_group(hit), line))
@@ -190,20 +191,20 @@ def _denies(memory: SemanticMemory) -> bool:
     return _NEGATED.search(memory.content) is not None
 
 
-def _line(hit: RecallHit) -> str:
+def _line(hit: RecallHit, days: Days) -> str:
     said = one_line(hit.memory.content)
     if len(said) > _LONGEST_LINE and hit.memory.summary is not None:
         # What its application says that it comes to tells more than how it begins.
         said = f"[summary] {one_line(hit.memory.summary)}"
     if len(said) > _LONGEST_LINE:
         said = said[: _LONGEST_LINE - len(_CUT)] + _CUT
-    return f"- {said} ({'; '.join(_marks(hit))})"
+    return f"- {said} ({'; '.join(_marks(hit, days))})"
 
 
-def _marks(hit: RecallHit) -> Iterable[str]:
+def _marks(hit: RecallHit, days: Days) -> Iterable[str]:
     memory = hit.memory
     if isinstance(memory, Episode):
-        yield f"{one_line(memory.speaker or memory.role)}, {memory.said_at:%Y-%m-%d}"
+        yield f"{one_line(memory.speaker or memory.role)}, {days.of_turn(memory)}"
         if memory.session_id is not None:
             yield f"session {memory.session_id}"
         if hit.negated_by:
@@ -211,26 +212,29 @@ def _marks(hit: RecallHit) -> Iterable[str]:
         if hit.disputed:
             yield "disputed later"
         return
-    yield _since(memory)
+    yield _since(memory, hit.sources, days)
     if memory.expires_at is not None:
-        yield f"until {memory.expires_at:%Y-%m-%d}"
+        yield f"until {days.of(memory.expires_at)}"
     if hit.disputed:
         yield "disputed"
     named = [source for source in hit.sources if source.session_id is not None]
     if named:
-        yield f"said in {named[0].session_id} on {named[0].said_at:%Y-%m-%d}"
+        yield f"said in {named[0].session_id} on {days.of_turn(named[0])}"
     elif memory.source_episode_ids:
         yield f"from turn {memory.source_episode_ids[0]}"
 
 
-def _since(memory: DerivedMemory) -> str:
+def _since(memory: DerivedMemory, sources: Sequence[Episode], days: Days) -> str:
+    def day(at: datetime) -> str:
+        return days.told(at, memory, sources)
+
     if isinstance(memory, SemanticMemory) and is_excerpt(memory):
-        return f"quoted {memory.known_at:%Y-%m-%d}"
+        return f"quoted {day(memory.known_at)}"
     if isinstance(memory, NegationFact):
-        return f"denied {memory.known_at:%Y-%m-%d}"
+        return f"denied {day(memory.known_at)}"
     if memory.valid_to is not None and memory.status is not MemoryStatus.ACTIVE:
-        return f"until {memory.valid_to:%Y-%m-%d}"
-    return f"since {memory.event_at:%Y-%m-%d}"
+        return f"until {day(memory.valid_to)}"
+    return f"since {day(memory.event_at)}"
 
 
 # --- what matters most about a user, for the start of a conversation

@@ -136,7 +136,7 @@ class Recaller:
             request=request,
             vectors=await self._embedder.embed_query(request.query),
             visibility=request.visibility(now),
-            analysis=analyse(request.query, now),
+            analysis=analyse(request.query, request.asked_at(now)),
         )
 
     async def _choose(self, question: PreparedQuery, now: datetime) -> list[Ranked]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Annotated, Any, Final, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
@@ -28,7 +28,8 @@ from engram.domain.memories import (
 from engram.domain.sanitize import is_visible
 from engram.domain.scope import check_identifier
 from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
-from engram.errors import EngramError, InvalidQuery
+from engram.domain.values import unknown_zone, zone_named
+from engram.errors import EngramError, InvalidInput, InvalidQuery
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
 
@@ -231,6 +232,12 @@ def _pairs(wanted: Mapping[str, Plain] | None) -> Mapping[str, Plain] | None:
     return wanted
 
 
+def _zone(name: str | None) -> str | None:
+    if name is not None:
+        zone_named(name, InvalidQuery)
+    return name
+
+
 # On the fields themselves, so that they hold wherever the fields go. They see what has the
 # right type; what has not is refused before.
 Share = Annotated[float | None, AfterValidator(_share)]
@@ -241,6 +248,7 @@ TypeNames = Annotated[tuple[str, ...] | None, AfterValidator(_types)]
 FormNames = Annotated[tuple[str, ...] | None, AfterValidator(_forms)]
 RoleNames = Annotated[tuple[str, ...] | None, AfterValidator(_roles)]
 Pairs = Annotated[Mapping[str, Plain] | None, AfterValidator(_pairs)]
+ZoneName = Annotated[str | None, AfterValidator(_zone)]
 
 
 class RecallFilters(TypedDict, total=False):
@@ -260,6 +268,9 @@ class RecallFilters(TypedDict, total=False):
         include_stale: Bring also what was not used for long, and leaves soon; True if absent. Of
             the present only: with ``as_of`` it leaves nothing out.
         context: Circumstances, in words; habits bound to others come further behind.
+        timezone: Where the user is, a name of the IANA database such as Asia/Tokyo: what day
+            "yesterday" in the question is, and in which days ``context`` shows when something was
+            said; UTC if None. It hides nothing, and no other argument is read by it.
     """
 
     session_id: str | None
@@ -271,6 +282,7 @@ class RecallFilters(TypedDict, total=False):
     metadata: Mapping[str, Plain] | None
     include_stale: bool
     context: str | None
+    timezone: str | None
 
 
 class RecallAtArguments(RecallFilters, total=False):
@@ -337,6 +349,7 @@ class RecallRequest(BaseModel):
     metadata: Pairs = None
     include_stale: bool = True
     context: str | None = None
+    timezone: ZoneName = None
 
     @classmethod
     def of(
@@ -401,6 +414,15 @@ class RecallRequest(BaseModel):
             return ANSWERING_FORMS
         return tuple(MemoryForm(name) for name in self.forms)
 
+    @property
+    def zone(self) -> tzinfo | None:
+        """Where the user is, if it is known."""
+        return None if self.timezone is None else zone_named(self.timezone, InvalidQuery)
+
+    def asked_at(self, now: datetime) -> datetime:
+        """The present where the user is, by which days in the question are read."""
+        return now if self.zone is None else now.astimezone(self.zone)
+
     def check_limits(self, settings: Settings) -> None:
         """Refuse a question that is longer, or asks for more, than settings allow.
 
@@ -451,11 +473,12 @@ def names_of(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
     return (str(given),) if isinstance(given, str) else tuple(str(name) for name in given)
 
 
-_BY_FIELD: Final[Mapping[str, Callable[[str], InvalidQuery]]] = {
+_BY_FIELD: Final[Mapping[str, Callable[[str], InvalidInput]]] = {
     **dict.fromkeys(("min_confidence", "min_selectivity", "min_score"), _out_of_range),
     **dict.fromkeys(("as_of", "valid_at"), _no_moment),
     **dict.fromkeys(("tags", "without_tags"), lambda _: _no_tags()),
     "metadata": lambda _: _no_pairs(),
+    "timezone": lambda _: unknown_zone(InvalidQuery),
 }
 _BY_TYPE: Final = {"bool_type": "True or False", "int_type": "a whole number"}
 

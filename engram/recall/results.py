@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType, Provenance, RunLink
+from engram.domain.memories import (
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    MemoryType,
+    Provenance,
+    RunLink,
+)
 from engram.domain.values import Period
 
 # --- what recall gives back
@@ -145,6 +154,41 @@ class RecallHit(_ResultPart):
     disputed: bool = False
     explanation: RecallExplanation | None = None
     run: RunLink | None = None
+
+
+# --- the days that answers are shown with
+
+
+class Days(NamedTuple):
+    """Tells days to a user.
+
+    Attributes:
+        zone: Where the user is; UTC if None.
+    """
+
+    zone: tzinfo | None = None
+
+    def of(self, moment: datetime) -> str:
+        """The day that a moment lies in."""
+        return f"{moment if self.zone is None else moment.astimezone(self.zone):%Y-%m-%d}"
+
+    def of_turn(self, turn: Episode) -> str:
+        """The day that a turn was said on: where it was said, if that is known.
+
+        "Tomorrow" in it is read by that day.
+        """
+        return Days().of(turn.said_at) if turn.utc_offset is not None else self.of(turn.timestamp)
+
+    def told(self, at: datetime, memory: DerivedMemory, sources: Iterable[Episode] = ()) -> str:
+        """The day of a time that a memory has of a turn, or of what was told in one.
+
+        A day that was told is kept in UTC, and is the same everywhere.
+        """
+        for turn in sources:
+            if turn.timestamp == at:
+                return self.of_turn(turn)
+        of_a_turn = at in {memory.known_at, memory.superseded_known_at}
+        return self.of(at) if of_a_turn else Days().of(at)
 
 
 # --- a candidate on its way to becoming an answer

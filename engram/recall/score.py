@@ -260,12 +260,20 @@ def _of_that_time(memory: AnyMemory, period: Period) -> float:
     counts less the more of the period's lengths lie in between.
     """
     if isinstance(memory, DerivedMemory):
-        return float(period.holds(memory.event_at))
+        return float(_happened_in(period, memory))
     moment, end = memory.timestamp, period.end
     if end is None or moment < end:
         return float(period.holds(moment))
     length = timedelta() if period.begin is None else end - period.begin
     return math.exp(-((moment - end) / max(length, _TOLD_FOR_AT_LEAST)))
+
+
+def _happened_in(period: Period, memory: DerivedMemory) -> bool:
+    at = memory.event_at
+    if period.holds(at):
+        return True
+    # Of no time but the turn's, it is that moment; of a day that was told, that day anywhere.
+    return at != memory.known_at and period.holds_by_the_clock(at)
 
 
 # --- what a memory is, whatever was asked: its life, how sure Engram is, how fresh

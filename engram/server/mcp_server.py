@@ -161,6 +161,7 @@ def create_server(
     *,
     session_id: str | Callable[[], str],
     local_time: LocalTime | None = None,
+    local_zone: Callable[[], str | None] = lambda: None,
     middleware: Sequence[ServerMiddleware[None]] = (),
 ) -> MCPServer[None]:
     """The server; whose memory it is, ``access`` decides, and no tool.
@@ -170,6 +171,7 @@ def create_server(
         session_id: The session that what is remembered belongs to, or what tells it.
         local_time: The user's, where this program runs on their machine; None where it is not
             known: whoever stores what is said dates it, and moments without a zone are UTC.
+        local_zone: The name of theirs, in which days of questions are read that come without one.
         middleware: Runs around every message.
     """
     server = _TypedServer(
@@ -182,7 +184,7 @@ def create_server(
         middleware=middleware,
     )
     whose = session_id if callable(session_id) else lambda: session_id
-    tools = MemoryTools(access, whose, local_time)
+    tools = MemoryTools(access, whose, local_time, local_zone)
     for work, hints in (
         (tools.remember, _ADDS),
         (tools.recall, _READS),

@@ -32,6 +32,7 @@ from engram.domain.deeds import Actor, Door
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, RunLink, SemanticMemory
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
+from engram.domain.values import zone_named
 from engram.errors import (
     AccessDenied,
     EngramError,
@@ -50,7 +51,7 @@ from engram.operations.registry import Operation
 from engram.operations.removal import ERASE, FORGET
 from engram.operations.reviews import REVIEW, Review
 from engram.operations.turns import ENCODE, END_SESSION, Receipt
-from engram.recall.results import RecallHit
+from engram.recall.results import Days, RecallHit
 
 # --- whoever calls over HTTP: each request has its own memory
 
@@ -215,12 +216,13 @@ _LONGEST_SHOWN_NAME = 100
 _SOURCES = 2
 
 
-def recalled(hits: Sequence[RecallHit]) -> str:
-    """Answers, best first, with what they were concluded from."""
+def recalled(hits: Sequence[RecallHit], timezone: str | None = None) -> str:
+    """Answers, best first, with what they were concluded from; days are those of the zone."""
     if not hits:
         return NOTHING
     shown = {hit.memory.id for hit in hits}
-    return context_block(line for hit in hits for line in _hit(hit, shown))
+    days = Days(None if timezone is None else zone_named(timezone))
+    return context_block(line for hit in hits for line in _hit(hit, shown, days))
 
 
 def listed(memories: Iterable[AnyMemory]) -> str:
@@ -341,33 +343,39 @@ def counted(stats: MemoryStats) -> str:
     return f"{counts}. Turns that wait for consolidation: {stats.waiting}."
 
 
-def _hit(hit: RecallHit, shown: set[str]) -> Iterator[str]:
+def _hit(hit: RecallHit, shown: set[str], days: Days) -> Iterator[str]:
     denied = " (denied later)" if hit.negated_by else ""
     if hit.disputed and isinstance(hit.memory, Episode):
         denied += " (disputed later)"
     sure = f" conf={hit.confidence:.2f}" if hit.confidence is not None else ""
-    yield f"- {_memory(hit.memory, sure)}{denied}"
+    yield f"- {_memory(hit.memory, sure, hit.sources, days)}{denied}"
     for source in hit.sources[:_SOURCES]:
         # What is an answer itself is not said twice.
-        said = "" if source.id in shown else f" {_episode(source, _LONGEST_SOURCE)}"
+        said = "" if source.id in shown else f" {_episode(source, _LONGEST_SOURCE, days)}"
         yield f"  from [{source.id}]{said}"
     if len(hit.sources) > _SOURCES:
         yield f"  and {len(hit.sources) - _SOURCES} more sources"
 
 
-def _memory(memory: AnyMemory, more: str = "") -> str:
+def _memory(
+    memory: AnyMemory,
+    more: str = "",
+    sources: Sequence[Episode] = (),
+    days: Days = Days(),  # noqa: B008 - never changed
+) -> str:
     if isinstance(memory, Episode):
-        return f"{_episode(memory, _LONGEST_MEMORY)} [{memory.type} {memory.id}]"
-    words = f"{memory.event_at:%Y-%m-%d} {_cut(memory.content, _LONGEST_MEMORY)}"
+        return f"{_episode(memory, _LONGEST_MEMORY, days)} [{memory.type} {memory.id}]"
+    words = f"{days.told(memory.event_at, memory, sources)} {_cut(memory.content, _LONGEST_MEMORY)}"
     status = "" if memory.status is MemoryStatus.ACTIVE else f" {memory.status}"
-    until = f" until {memory.valid_to:%Y-%m-%d}" if memory.valid_to else ""
+    end = memory.valid_to
+    until = f" until {days.told(end, memory, sources)}" if end is not None else ""
     doubt = "" if not is_disputed(memory) else " refuted" if is_refuted(memory) else " disputed"
     return f"{words} [{memory.type} {memory.id}{more}{status}{until}{doubt}]"
 
 
-def _episode(episode: Episode, longest: int) -> str:
+def _episode(episode: Episode, longest: int, days: Days) -> str:
     who = _cut(episode.speaker or episode.role, _LONGEST_SHOWN_NAME)
-    return f"{episode.said_at:%Y-%m-%d} {who}: {_cut(episode.content, longest)}"
+    return f"{days.of_turn(episode)} {who}: {_cut(episode.content, longest)}"
 
 
 def _cut(text: str, longest: int) -> str:
@@ -432,6 +440,14 @@ KeptUntil = Annotated[
         f"2026-05-20 (the end of that day). {_ITS_ZONE}"
     ),
 ]
+Timezone = Annotated[
+    str | None,
+    Field(
+        description="Where the user is, as the IANA database calls it, such as Asia/Tokyo: what "
+        'day "yesterday" in the question is, and which day each line has. Without it UTC is meant, '
+        "or the machine's own zone where Engram runs on the user's machine."
+    ),
+]
 Summary = Annotated[
     str | None,
     Field(description="Of a long text: what it comes to, in a sentence of up to 1000 characters."),
@@ -453,6 +469,7 @@ class MemoryTools:
         access: The memory of whoever calls.
         session_id: Names the session that what they have remembered belongs to.
         local_time: Theirs, where it is known.
+        local_zone: The name of their zone, where it is known.
     """
 
     def __init__(
@@ -460,10 +477,12 @@ class MemoryTools:
         access: Memories,
         session_id: Callable[[], str],
         local_time: LocalTime | None = None,
+        local_zone: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._access = access
         self._session_id = session_id
         self._local_time = local_time
+        self._local_zone = local_zone
 
     async def remember(
         self,
@@ -526,6 +545,7 @@ class MemoryTools:
                 "are bound to others come further behind."
             ),
         ] = None,
+        timezone: Timezone = None,
     ) -> str:
         """Search what is remembered about the user from earlier conversations.
 
@@ -537,6 +557,7 @@ class MemoryTools:
         means that nothing is known.
         """
         then = None if valid_at is None else self._end_of(valid_at, InvalidQuery)
+        zone = timezone or self._local_zone()
         hits = await self._access.ask(
             lambda memory: memory.recall(
                 query,
@@ -545,9 +566,10 @@ class MemoryTools:
                 valid_at=then,
                 include_sources=True,
                 context=context,
+                timezone=zone,
             )
         )
-        return recalled(hits)
+        return recalled(hits, zone)
 
     async def recall_at(
         self,
@@ -560,17 +582,20 @@ class MemoryTools:
             ),
         ],
         limit: Limit = 8,
+        timezone: Timezone = None,
     ) -> str:
         """Search what was known about the user at an earlier time.
 
         As recall, but blind to everything that was said later: for "what did I plan
         in May?" or "where did you think I lived then?".
         """
-        moment = self._end_of(as_of, InvalidQuery)
+        moment, zone = self._end_of(as_of, InvalidQuery), timezone or self._local_zone()
         hits = await self._access.ask(
-            lambda memory: memory.recall_at(query, as_of=moment, limit=limit, include_sources=True)
+            lambda memory: memory.recall_at(
+                query, as_of=moment, limit=limit, include_sources=True, timezone=zone
+            )
         )
-        return recalled(hits)
+        return recalled(hits, zone)
 
     async def context(
         self,
@@ -578,6 +603,7 @@ class MemoryTools:
         tokens: Annotated[
             int, Field(description="How long it may become, in tokens.", ge=32, le=8000)
         ] = 1000,
+        timezone: Timezone = None,
     ) -> str:
         """What is known about something, as one block of text to work from.
 
@@ -586,7 +612,10 @@ class MemoryTools:
         beginning of a task; to check, confirm or forget single memories, or to read one
         whose line ends in "...", call recall, which shows their ids.
         """
-        block = await self._access.ask(lambda memory: memory.context(query, tokens=tokens))
+        zone = timezone or self._local_zone()
+        block = await self._access.ask(
+            lambda memory: memory.context(query, tokens=tokens, timezone=zone)
+        )
         return block or NOTHING
 
     async def history(self, memory_id: MemoryId) -> str:

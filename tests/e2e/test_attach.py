@@ -263,6 +263,7 @@ async def test_an_operation_that_nobody_offers_is_said_so(attached: AttachedEngi
             tags=("a", "b,c"),
             explain=True,
             forms=("box",),
+            timezone="Asia/Tokyo",
         ),
     ],
     ids=["plain", "everything set"],

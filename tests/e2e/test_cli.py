@@ -90,10 +90,15 @@ def test_a_turn_is_waited_for_and_found_by_what_was_given_with_it(up: Up) -> Non
         "--min-confidence",
         "0",
         "--no-stale",
+        "--zone",
+        "Asia/Tokyo",
     )
     found = up.json("recall", "gate", *filters, *more, "--include-archived", "--include-test")
     assert isinstance(found, list)
     assert turn in {hit["memory"]["id"] for hit in found}
+    nowhere = up.engram("recall", "gate", "--zone", "Tokyo")
+    assert nowhere.code == 1
+    assert "The zone is unknown." in nowhere.stderr
     others = up.json("recall", "gate", "--without-tag", "travel", "-t", "episodic")
     assert isinstance(others, list)
     assert turn not in {hit["memory"]["id"] for hit in others}

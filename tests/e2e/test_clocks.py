@@ -14,7 +14,7 @@ import engram
 from engram import Turn
 from engram.client.memory import MemoryStore
 from engram.domain.memories import DerivedMemory, MemoryStatus, SemanticMemory
-from engram.errors import InvalidSettings
+from engram.errors import InvalidQuery, InvalidSettings
 from engram.recall.request import RecallAtArguments
 
 # One Engram for all tests here, each with a user of its own.
@@ -209,3 +209,30 @@ async def test_a_clock_that_could_move_nothing_is_refused(
             pass
     assert "its own clock" in str(attached.value)
     assert "its own clock" in str(connected.value)
+
+
+async def test_yesterday_is_that_of_where_the_user_is(memory: MemoryStore, clock: SetClock) -> None:
+    """At eight in the morning in Tokyo, what was done there the day before, and that day's date."""
+    clock.now = datetime(2026, 7, 1, 23, tzinfo=UTC)
+    for place, at in (
+        ("the aquarium", datetime(2026, 6, 30, 10, tzinfo=UTC)),
+        ("the planetarium", datetime(2026, 7, 1, 14, tzinfo=UTC)),
+    ):
+        turn = Turn(content=f"I went to {place} with Ken.", timestamp=at)
+        await memory.encode(turn, session_id="s1")
+    await memory.consolidate()
+    asked = "Where did I go yesterday?"
+    there = await memory.recall(asked, timezone="Asia/Tokyo", limit=1, explain=True)
+    elsewhere = await memory.recall(asked, limit=1, explain=True)
+    assert "planetarium" in there[0].memory.content
+    assert "aquarium" in elsewhere[0].memory.content
+    assert "asked about 2026-07-01 to 2026-07-01" in str(there[0].explanation)
+    assert "asked about 2026-06-30 to 2026-06-30" in str(elsewhere[0].explanation)
+    clock.now += timedelta(hours=2)
+    turn = Turn(content="I had soup.", timestamp=datetime(2026, 7, 1, 23, 30, tzinfo=UTC))
+    await memory.encode(turn, session_id="s2")
+    block = await memory.context("What soup?", timezone="Asia/Tokyo")
+    assert "- I had soup. (user, 2026-07-02; session s2)" in block
+    assert "(user, 2026-07-01; session s2)" in await memory.context("What soup?")
+    with pytest.raises(InvalidQuery, match=r"The zone is unknown\."):
+        await memory.recall(asked, timezone="Tokyo")

@@ -209,6 +209,41 @@ def test_tomorrow_is_that_of_who_types_it(up: Up, zone: str, hours: int) -> None
     assert any(f'"value": "{day + timedelta(days=1)}"' in found.stdout for day in days)
 
 
+@pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
+def test_yesterday_is_that_of_who_types_it(up: Up, zone: str, hours: int) -> None:
+    """What a command asks is read where it was typed."""
+    there = timezone(timedelta(hours=hours))
+    days = [datetime.now(there).date()]
+    whose = ("-u", f"asker{hours}", "-d", str(up.folder), "--json")
+    for command in (["encode", "I fly often."], ["recall", "What was yesterday?", "--explain"]):
+        typed = subprocess.run(
+            [sys.executable, "-m", "engram.cli", *command, *whose],
+            env={**os.environ, "TZ": zone},
+            capture_output=True,
+            check=True,
+        )
+    days.append(datetime.now(there).date())
+    begin = datetime.fromisoformat(json.loads(typed.stdout)[0]["explanation"]["period"]["begin"])
+    assert begin.date() in {day - timedelta(days=1) for day in days}
+    assert begin.utcoffset() == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"), [("Etc/GMT+12", "2026-05-19"), ("Etc/GMT-14", "2026-05-21")]
+)
+async def test_days_that_a_tool_shows_are_those_of_the_users_machine(
+    up: Up, zone: str, day: str
+) -> None:
+    """Over a pipe nobody has to say where they are; what is said to be elsewhere is shown so."""
+    async with over_a_pipe(up.folder, TZ=zone) as client:
+        words = f"I saw otters, says {zone}."
+        await answer(client, "remember", text=words, when="2026-05-20T11:00:00+00:00")
+        here = await answer(client, "recall", query=words)
+        elsewhere = await answer(client, "recall", query=words, timezone="Europe/Lisbon")
+    assert f"{day} user: {words}" in here
+    assert f"2026-05-20 user: {words}" in elsewhere
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_no_stream_is_opened_that_would_carry_nothing(
     up: Up, keys: dict[str, str], method: str

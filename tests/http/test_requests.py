@@ -348,6 +348,25 @@ async def test_a_block_for_a_prompt_is_asked_for_by_address(
     assert (short.status_code, short.json()["code"]) == (422, "invalid_query")
 
 
+async def test_where_the_user_is_stands_in_the_body(
+    web: httpx.AsyncClient, key_maker: KeyMaker, fake: FakeEngine
+) -> None:
+    """Questions and blocks take it, by the names that there are."""
+    token = bearer(key_maker.token("a", Access.WRITE))
+    turns = [{"content": "I saw otters.", "timestamp": "2024-06-30T23:00:00Z"}]
+    await web.post(f"{USER}/sessions/s1/turns", json={"turns": turns}, headers=token)
+    asked = {"query": "What did I see?", "timezone": "Asia/Tokyo"}
+    await web.post(f"{USER}/recall", json=asked, headers=token)
+    block = await web.post(f"{USER}/context", json=asked, headers=token)
+    assert "I saw otters. (user, 2024-07-01;" in block.json()["context"]
+    assert [request.timezone for _, request in fake.asked] == ["Asia/Tokyo", "Asia/Tokyo"]
+    nowhere = {"query": "Where?", "timezone": "+09:00"}
+    for path in ("recall", "context"):
+        refused = await web.post(f"{USER}/{path}", json=nowhere, headers=token)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid_query")
+        assert "such as Europe/Lisbon" in refused.json()["allowed"]
+
+
 @pytest.mark.parametrize("wrong", [{"wait": 31}, {"wait": -1}, {"episode_ids": []}], ids=str)
 async def test_one_request_is_held_open_for_a_bounded_time(
     web: httpx.AsyncClient, key_maker: KeyMaker, wrong: dict[str, object]

@@ -145,7 +145,7 @@ class FakeEngine:
     async def context(self, scope: Scope, asked: ContextRequest) -> ContextBlock:
         """What recall brings, as a block."""
         hits = without_said(await self.recall(scope, asked), asked.already)
-        return ContextBlock(context=block_of(hits, tokens=asked.tokens))
+        return ContextBlock(context=block_of(hits, tokens=asked.tokens, zone=asked.zone))
 
     @handles(RECALL)
     async def recall(self, scope: Scope, asked: RecallRequest) -> list[RecallHit]:

@@ -302,6 +302,18 @@ async def test_sessions_follow_conversations(memory: MemoryStore, engine: FakeEn
     assert len(names[1]) == 36
 
 
+async def test_days_are_those_of_where_the_user_is(memory: MemoryStore, engine: FakeEngine) -> None:
+    """Named, or found for each run; before it and by the tool; nothing where nobody knows it."""
+    for wanted in ("Asia/Tokyo", lambda ctx: ctx.deps or None, None):
+        capability = EngramMemory[str](memory, timezone=wanted, keep_turns=False)
+        model = TestModel(call_tools=["recall"])
+        agent = Agent(model, deps_type=str, capabilities=[capability])
+        await agent.run("What did I do yesterday?", deps="Europe/Lisbon")
+        await agent.run("What did I do yesterday?", deps="")
+    zones = [request.timezone for _, request in engine.asked]
+    assert zones == [*["Asia/Tokyo"] * 4, *["Europe/Lisbon"] * 2, *[None] * 6]
+
+
 async def test_parts_can_be_left_out(memory: MemoryStore) -> None:
     """Without tools, recall or keeping, the agent does nothing of it."""
     capability = EngramMemory[None](memory, context_tokens=0, keep_turns=False, tools=False)

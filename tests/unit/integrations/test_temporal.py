@@ -69,7 +69,15 @@ async def test_a_call_for_context_takes_every_option_of_it() -> None:
 
     activity = CallActivities(Asked()).context  # type: ignore[arg-type] # all that is asked of it
     call = ContextArgs(
-        user_id="ada", query="Who?", tokens=100, options={"already": ["Hello."], "limit": 3}
+        user_id="ada",
+        query="Who?",
+        tokens=100,
+        options={"already": ["Hello."], "limit": 3, "timezone": "Asia/Tokyo"},
     )
     await ActivityEnvironment().run(activity, call)
-    assert asked == {"tokens": 100, "already": ("Hello.",), "limit": 3}
+    assert asked == {
+        "tokens": 100,
+        "already": ("Hello.",),
+        "limit": 3,
+        "timezone": "Asia/Tokyo",
+    }

@@ -175,6 +175,42 @@ async def test_moments_are_the_users_where_they_are(engine: FakeEngine) -> None:
     assert "A point in time cannot be read." in text(odd)
 
 
+async def test_days_are_those_of_where_the_user_is(engine: FakeEngine) -> None:
+    """Each tool that asks passes the zone on, and shows its days; an unknown one is refused."""
+    asked = {"query": "What did I see?"}
+    tools: dict[str, dict[str, str]] = {
+        "recall": asked,
+        "context": asked,
+        "recall_at": {**asked, "as_of": "2026-07-02"},
+    }
+    async with client_of(engine) as client:
+        await called(client, "remember", text="I saw otters.", when="2026-06-30T23:00:00Z")
+        for tool, arguments in tools.items():
+            there = await called(client, tool, **arguments, timezone="Asia/Tokyo")
+            plain = await called(client, tool, **arguments)
+            nowhere = await called(client, tool, **arguments, timezone="Tokyo")
+            assert "2026-07-01" in text(there)
+            assert "2026-06-30" not in text(there)
+            assert "2026-06-30" in text(plain)
+            assert "The zone is unknown." in text(nowhere)
+    assert [request.timezone for _, request in engine.asked] == ["Asia/Tokyo", None] * 3
+
+
+async def test_days_are_those_of_the_users_machine_unless_a_zone_is_named(
+    engine: FakeEngine,
+) -> None:
+    """Asked anew for each question, as a machine may travel; a zone that a model gives wins."""
+    places = iter(["Asia/Tokyo", "Europe/Lisbon"])
+    access = MemoryAccess.to(store(engine))
+    server = create_server(access, session_id="s1", local_zone=lambda: next(places))
+    async with access, Client(server) as client:
+        await called(client, "recall", query="What did I see?")
+        await called(client, "context", query="What did I see?", timezone="Asia/Kolkata")
+        await called(client, "recall_at", query="What did I see?", as_of="2026-07-02")
+    zones = [request.timezone for _, request in engine.asked]
+    assert zones == ["Asia/Tokyo", "Asia/Kolkata", "Europe/Lisbon"]
+
+
 async def test_verifying_quotes_the_source_and_names_the_run(engine: FakeEngine) -> None:
     """Whether the memory stands, the words that say so, where its run is seen; so its resource."""
 

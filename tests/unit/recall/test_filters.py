@@ -98,6 +98,7 @@ async def test_a_filter_finds_the_few_among_many(memories: Memories) -> None:
         {"metadata": {f"k{n}": n for n in range(20)}},
         {"forms": ["poem"]},
         {"include_stale": "no"},
+        {"timezone": "Tokyo"},
     ],
     ids=str,
 )

@@ -112,6 +112,7 @@ QUESTIONS = st.fixed_dictionaries(
         "follow_links": FLAGS,
         "explain": FLAGS,
         "forms": st.sampled_from([None, ["profile", "box"]]),
+        "timezone": st.sampled_from([None, "Asia/Tokyo"]),
     }
 )
 
