@@ -90,6 +90,10 @@ class Settings(BaseSettings):
     qdrant_write_consistency: int | None = Field(default=None, ge=1, le=100)
     """How many of these a write waits for, for collections that Engram makes; at most as many as
     there are. Unset: one."""
+    qdrant_shards: int = Field(default=1, ge=1, le=1000)
+    """Parts of each collection that Engram makes; each lies on one node and those of its copies.
+    With more than one, a collection may outgrow a node, and scores are no longer exact: each part
+    weighs words by how rare they are among the user's memories in it."""
     collection_prefix: str = Field(default="engram", pattern=r"^[A-Za-z0-9_-]{1,64}$")
     """Names the store: the collections are called `<prefix>_episodic` and so on. Each environment
     on one Temporal namespace needs its own; queues and ids of workflows follow from it."""

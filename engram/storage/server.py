@@ -274,10 +274,13 @@ class Copies:
     Attributes:
         replicas: Copies of each memory; None for what the server is set to.
         acknowledged: How many of them a write waits for; None likewise.
+        shards: Parts that lie on nodes of their own. A cluster makes as many as it has nodes
+            unless it is told, and each part counts for itself in how many memories a word stands.
     """
 
     replicas: int | None = None
     acknowledged: int | None = None
+    shards: int = 1
 
 
 async def _open(
@@ -326,6 +329,7 @@ async def _make(
                 ef_construct=GRAPH_EFFORT,
                 full_scan_threshold=EXACT_BELOW_KB,
             ),
+            shard_number=copies.shards,
             replication_factor=copies.replicas,
             write_consistency_factor=copies.acknowledged,
             metadata={_RECORD: record},
@@ -472,7 +476,11 @@ class ServerRepository(EngineRepository[models.Filter]):
             dimensions=dimensions,
             # The stand-in has none, and says so with a warning each time.
             make_indexes=not is_local,
-            copies=Copies(settings.qdrant_replication_factor, settings.qdrant_write_consistency),
+            copies=Copies(
+                settings.qdrant_replication_factor,
+                settings.qdrant_write_consistency,
+                settings.qdrant_shards,
+            ),
         )
         return cls(
             client,

@@ -207,6 +207,16 @@ async def test_replication_is_asked_for_where_settings_name_it() -> None:
         assert (body["replication_factor"], body["write_consistency_factor"]) == (3, 2)
 
 
+@pytest.mark.parametrize(("chosen", "shards"), [({}, 1), ({"qdrant_shards": 4}, 4)])
+async def test_collections_have_one_part_unless_settings_name_more(
+    chosen: dict[str, int], shards: int
+) -> None:
+    """A cluster that is not told makes a part for each node, which weigh words apart."""
+    server = FakeServer()
+    await (await open_with(server, Settings.load(**chosen))).close()
+    assert {body["shard_number"] for body in server.collections.values()} == {shards}
+
+
 async def _shown(server: FakeServer, *answers: list[str]) -> list[tuple[str, int]]:
     """How a point is read by one who will write, when the server answers like this."""
     repository = await open_with(server)
