@@ -471,7 +471,7 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
         # "Still at Acme": as an opening, "still" says nothing; here it does.
         said = next((said for said in (clause, rest) if words.match(said)), None)
         if said is not None:
-            return f"{subject} {said}"
+            return f"{subject} {said[:1].lower()}{said[1:]}"
     return ""
 
 

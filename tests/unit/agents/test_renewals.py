@@ -109,3 +109,31 @@ def test_who_eats_something_again_keeps_to_a_diet_that_nobody_knows(diet: str) -
     knowledge.hear(then, stated(then, "eats", "fish"))
     diets = {value for what, value in held(knowledge) if what == "diet is"}
     assert diets == (set() if diet == "vegetarian" else {diet})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I've changed doctors, Dr. Behrens retires.",
+        "I changed dentists, Dr. Lang is closing.",
+        "I switched vets, Dr. Meier moved away.",
+        "I've changed therapists, Mrs. Abel had no time.",
+        "We switched lawyers, Mr. Moss was too slow.",
+    ],
+)
+def test_a_title_alone_is_nobody(said: str) -> None:
+    """Who is named with what they do leaves; nobody takes their place yet."""
+    assert held(told(a_turn_a_day(said))) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("I've changed doctors, it's Dr. Virta now.", ("doctor is", "dr virta")),
+        ("I changed dentists, Dr Lang.", ("dentist is", "dr lang")),
+        ("I switched vets, the new one is Dr. Meier.", ("vet is", "dr meier")),
+    ],
+)
+def test_a_title_with_a_name_is_somebody(said: str, value: tuple[str, str]) -> None:
+    """With or without its full stop."""
+    assert held(told(a_turn_a_day(said))) == {value}
