@@ -137,3 +137,65 @@ def test_a_title_alone_is_nobody(said: str) -> None:
 def test_a_title_with_a_name_is_somebody(said: str, value: tuple[str, str]) -> None:
     """With or without its full stop."""
     assert held(told(a_turn_a_day(said))) == {value}
+
+
+SWITCHED = [
+    "I switched to Neovim over the weekend.",
+    "I switched to Neovim over the long weekend.",
+    "I switched to Neovim over Christmas.",
+    "I switched to Neovim over the holidays.",
+    "I switched to Neovim over the summer.",
+    "I switched to Neovim at the weekend.",
+    "I switched to Neovim at Easter.",
+    "I switched to Neovim on Monday.",
+    "I switched to Neovim on Friday, and it's great.",
+    "I switched to Neovim last weekend.",
+    "I switched to Neovim over the weekend, no going back to VS Code.",
+    "We moved to Neovim on Tuesday.",
+    "I've switched to Neovim, there's no going back to VS Code.",
+    "I've gone over to Neovim. I'm not going back to VS Code.",
+]
+BESIDE = [
+    "I switched to Neovim for the workshop.",
+    "I switched to Neovim on Monday for the workshop.",
+    "I switched to Neovim over the weekend to try it.",
+    "I switched to Neovim on my laptop.",
+    "I switched to Neovim on Mondays.",
+    "I switched to Neovim at work.",
+    "I switched to Neovim over lunch.",
+    "I use Neovim on Monday evenings.",
+]
+
+
+@pytest.mark.parametrize("then", SWITCHED)
+def test_who_switched_at_some_time_switched(then: str) -> None:
+    """A weekend or a day says when, and no more than that."""
+    assert {
+        value for what, value in held(told(a_turn_a_day("I use VS Code.", then))) if what == "uses"
+    } == {"neovim"}
+
+
+@pytest.mark.parametrize("then", BESIDE)
+def test_who_switched_for_something_keeps_what_they_had(then: str) -> None:
+    """A purpose, or a place, leaves the other tool where it was."""
+    found = {
+        value for what, value in held(told(a_turn_a_day("I use VS Code.", then))) if what == "uses"
+    }
+    assert "vs code" in found
+
+
+@pytest.mark.parametrize(
+    ("then", "kept"),
+    [
+        ("I'm not going back to VS Code.", False),
+        ("No going back to VS Code for me.", False),
+        ("I'm never going back to VS Code.", False),
+        ("There's no going back to VS Code.", False),
+        ("I'm back to VS Code.", True),
+        ("I don't want to be back to VS Code.", True),
+        ("I'm not going back to Vim.", True),
+    ],
+)
+def test_who_never_goes_back_to_something_uses_it_no_longer(then: str, kept: bool) -> None:
+    """Only what was told by that name."""
+    assert (("uses", "vs code") in held(told(a_turn_a_day("I use VS Code.", then)))) is kept
