@@ -51,7 +51,8 @@ _NO_NAMES = frozenset(
      "never", "yesterday", "last", "this", "on", "in", "at", "for", "mum", "mom", "dad", "monday",
      "we've", "it's", "we're", "that's", "there's", "you've", "let's", "not", "no", "sorry",
      "wait", "actually", "correction", "tuesday", "wednesday", "thursday", "friday",
-     "saturday", "sunday", "when", "if", "nothing"}
+     "saturday", "sunday", "when", "if", "nothing", "she's", "he's", "they're", "don't", "do",
+     "keep", "use", "write", "answer", "reply", "please", "remember"}
 )  # fmt: skip
 _SINCE = re.compile(r"\bsince\b", re.I)
 
@@ -176,8 +177,8 @@ def from_person(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
         yield from_statement(turn, fact, of=person.name)
 
 
-def from_denied(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
-    """What is said not to be so of somebody else, by name or as "the user's son"."""
+def from_others(turn: TurnView, person: Person) -> Iterator[StatedKnowledge]:
+    """What is said of somebody else, by name or as "the user's son"."""
     whose = f"{turn.speaker or 'user'}'s {person.relation}"
     for fact in person.facts:
         of = f"{told_by(turn)}'s {person.relation}" if person.relation else person.name

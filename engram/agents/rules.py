@@ -20,10 +20,10 @@ from engram.agents.proposals import (
     PROMISE_IMPORTANCE,
     agreed,
     from_declared,
-    from_denied,
     from_end,
     from_kept,
     from_note,
+    from_others,
     from_person,
     from_statement,
     names_in,
@@ -75,6 +75,7 @@ from engram.language.statements.notes import (
     Note,
     Person,
     denied_of_others,
+    health_of_others,
     notes,
     people,
 )
@@ -257,9 +258,9 @@ def _read(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     noted = notes(turn.content, [one.at for one in stated])
     yield from _declared(turn, others, noted)
     plainly = {one.sentence.start for one in others} | located
-    for person in denied_of_others(turn.content):
+    for person in chain(denied_of_others(turn.content), health_of_others(turn.content)):
         if person.sentence.start not in plainly | introduced:
-            yield from from_denied(turn, person)
+            yield from from_others(turn, person)
     for note in noted:
         if note.sentence.start in plainly:
             # Told above, and with what it is about.

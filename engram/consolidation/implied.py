@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import product
 from typing import NamedTuple
 
 from engram.consolidation.keep import Circumstances
@@ -45,6 +46,8 @@ SWITCHED = "switched to"
 OWES = "owes"
 GAVE_IN = "gave in"
 _USES = "uses"
+_LIVES_IN = "lives in"
+_ADDRESS = "address is"
 _DIET = "diet is"
 _PREFERS = "prefers"
 _EATS = "eats"
@@ -626,6 +629,38 @@ def _partners() -> frozenset[str]:
     return frozenset({IS_THE_USERS, _ENGAGED, *roles})
 
 
+# --- a home, and its address
+
+
+def _is_move(told: _SlottedStatement) -> bool:
+    begun = told.one.begins or _says(told.one, "lives_there_now")
+    home = told.is_about(_LIVES_IN, holds=True) or told.is_about(_ADDRESS, holds=True)
+    return home and begun and not told.one.alongside
+
+
+def _moved_home(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The address in the town that was left, or the town of the address that was left."""
+    homes = list(_of(told.held.subject, standing, _LIVES_IN))
+    addresses = list(_of(told.held.subject, standing, _ADDRESS))
+    left = [
+        (home, address)
+        for home, address in product(homes, addresses)
+        if _is_in(home, address.slot.object) and not _is_in(home, told.held.object)
+    ]
+    if told.held.predicate == _LIVES_IN:
+        old = _only(address for _, address in left if told.held.object not in address.slot.object)
+    else:
+        old = _only(home for home, _ in left)
+    return _and_over(told.one, old)
+
+
+def _is_in(home: _KnownToHold, where: str) -> bool:
+    """Whether an address, or a town, is in the town where somebody lives."""
+    return f" {home.slot.object} " in f" {where} "
+
+
 # --- what is preferred
 
 
@@ -727,6 +762,7 @@ _RULES = (
     _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
     _ImpliedEnd(_is_parting, lambda: _partners() | {_MARRIED}, _parted),
     _ImpliedEnd(_is_wedding, _partners, _married),
+    _ImpliedEnd(_is_move, lambda: frozenset({_LIVES_IN, _ADDRESS}), _moved_home),
 )
 """In order; of those that fit, the first counts."""
 
@@ -839,7 +875,9 @@ def _and_over(one: Statement, old: _KnownToHold | None) -> Iterator[Statement]:
 def _over(old: _KnownToHold, one: Statement, confidence: float) -> Statement:
     """That it is no longer so, by the same words of the same turns."""
     who, said, rest = old.content.partition(f" {old.slot.predicate} ")
-    if said:
+    if old.slot.predicate == _ADDRESS and said:
+        content = f"{who}{said}no longer {rest}"
+    elif said:
         verb = said.removeprefix(" is")
         content = (
             f"{who} is no longer{verb}{rest}" if verb != said else f"{who} no longer{said}{rest}"

@@ -27,7 +27,7 @@ from engram.domain.kept import kept
 from engram.domain.memories import Episode, SemanticMemory, Slot
 from engram.domain.slots import OF_THE_USER, USER, held_predicate
 from engram.domain.turns import is_first_party
-from engram.language.calendar import MONTH_NAMES
+from engram.language.calendar import MONTH
 from engram.language.text import BARE_WORDS, collapsed
 
 # --- phrases that tell about names. In them ``<1>``, ``<2>`` stand for names; see ``clues``
@@ -187,6 +187,9 @@ _NO_NAMES = FORMAL_TITLES.union(
     "monday tuesday wednesday thursday friday saturday sunday i me my mine we us our you your he "
     "him his she her hers it its they them their this that these those one".split()
 )
+# "She's", "I've"
+_CONTRACTED = re.compile(r"['’](?:m|s|re|ve|ll|d)\b")
+_MONTH = re.compile(MONTH)
 _DETERMINER = r"\b(?:the|an?|his|her|its|their|my|our|this|that|\w+['’]s)"
 
 
@@ -412,11 +415,13 @@ def _clues(
 
 def _can_be_a_name(name: str, content: str) -> bool:
     """Whether it is more than a number, a day, a date, a pronoun or a title alone."""
-    words = BARE_WORDS.findall(name.casefold())
-    if all(word in _NO_NAMES or word[0].isdigit() for word in words):
-        return False
-    # "June 16" is no June.
-    return words[0] not in MONTH_NAMES or not re.search(rf"\b{words[0]} \d", content, re.IGNORECASE)
+    words = BARE_WORDS.findall(_CONTRACTED.sub("", name.casefold()))
+    said = [word for word in words if word not in _NO_NAMES and not word[0].isdigit()]
+    if not said or not _MONTH.fullmatch(said[0]):
+        return bool(said)
+    # "June 16" is no June, nor is "9 Sept".
+    dated = rf"\b{said[0]}\.? \d|\d(?:st|nd|rd|th)? (?:of )?{said[0]}\b"
+    return re.search(dated, content, re.IGNORECASE) is None
 
 
 def _is_name_of(subject: str, content: str) -> bool:

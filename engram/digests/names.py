@@ -136,7 +136,7 @@ STARTERS: Final = frozenset(
         "who whom whose why will wish with work working would write wrote yes yesterday yet "
         "you your monday tuesday wednesday thursday friday saturday sunday january february "
         "march april may june july august september october november december english french "
-        "german spanish italian user assistant i’m it’s that’s "
+        "german spanish italian user assistant i’m it’s that’s he’s she’s he's she's "
         "absolutely ah alright anyway awesome certainly congratulations cool correct definitely "
         "exactly fine hmm nope oh oops perfect regards right sure uh um unfortunately wow yeah yep "
         "yup "

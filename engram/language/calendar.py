@@ -193,6 +193,25 @@ def tense_at(low: str, start: int, end: int) -> Tense:
     return Tense.UNTOLD
 
 
+# Nothing that a day could be of, and what is never said of a day to come.
+_NO_EVENT = _BEFORE_DATES | frozenset(
+    "of to and early late morning afternoon evening night around about mid this that mon tue wed "
+    "thu fri sat sun monday tuesday wednesday thursday friday saturday sunday".split()
+)
+_BEHIND = frozenset("since last previous dated back again".split())
+
+
+def names_event(low: str, start: int, end: int) -> bool:
+    """Whether the clause of a date says what is on that day, and has no verb of its own.
+
+    So it is in "the vet called, surgery 12 October", where "called" tells nothing of the surgery.
+    """
+    before, after = _around(low, start, end, CLAUSE_END)
+    told = _dated(before) or _last(before) or _first(after)
+    plain = told is None and _BEHIND.isdisjoint(before)
+    return plain and not _NO_EVENT.issuperset(before)
+
+
 def _dated(before: list[str]) -> Tense | None:
     """What a verb in the present says that the date is the date of, whatever was done earlier.
 
@@ -288,6 +307,7 @@ WEEKDAY = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAYS_IN_WEEK = 7
 _MONTHS_IN_YEAR = 12
+_SOON = timedelta(days=92)
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,6 +448,13 @@ def nearest_day(today: date, month: int, day: int, tense: Tense) -> date | None:
     if tense is Tense.INTENDED:
         return closest_day(today, month, day)
     return nearest_of(today, lambda year: day_in_year(year, month, day), tense)
+
+
+def coming_day(today: date, month: int, day: int) -> date | None:
+    """A day and month without a year, where it comes soon: within the next three months."""
+    day_to_come = nearest_of(today, lambda year: day_in_year(year, month, day), Tense.FUTURE)
+    soon = day_to_come is not None and day_to_come - today <= _SOON
+    return day_to_come if soon else None
 
 
 def closest_day(today: date, month: int, day: int) -> date:

@@ -17,6 +17,7 @@ from engram.language.calendar import (
     Tense,
     When,
     moment_of,
+    names_event,
     small_number,
     tense_at,
 )
@@ -360,6 +361,10 @@ class DateReader:
         told = self.asked.tense
         return told if told in {Tense.FUTURE, Tense.HABIT} else Tense.PAST
 
+    def names_event(self, match: re.Match[str]) -> bool:
+        """Whether the clause of a match says what is on that day, and has no verb of its own."""
+        return self.asked is None and names_event(self.low, *match.span())
+
     def of_its_day(self, match: re.Match[str]) -> bool:
         """Whether something is spoken of by its day: an invoice, an order, a charge."""
         return self.asked is None and _OF_ITS_DAY.search(self.before(match, 60)) is not None
@@ -445,7 +450,11 @@ def _day_and_month(reader: DateReader, match: re.Match[str]) -> When | None:
         return None
     if tense is Tense.UNTOLD:
         tense = reader.untold
-    day = calendar.nearest_day(reader.today, calendar.month_number(name), int(match["day"]), tense)
+    month, number = calendar.month_number(name), int(match["day"])
+    day = calendar.nearest_day(reader.today, month, number, tense)
+    if tense in {Tense.PAST, Tense.PERFECT} and reader.names_event(match):
+        # A year ago is further away than what is spoken of: "bought the dress, wedding 24 October".
+        day = calendar.coming_day(reader.today, month, number) or day
     return None if day is None else calendar.on_day(day)
 
 

@@ -92,6 +92,7 @@ class Vocabulary(BaseModel):
         to_you_verbs: After "always" or "never" these tell the listener what to do.
         memorable_verbs: Past tenses that are worth remembering by themselves.
         chore_verbs: Past tenses that are not.
+        order_verbs: What one asks an assistant to do, as a rule.
         irregular_pasts: Past tenses that do not end in "ed".
         liked_with_the: What one likes by "the", wherever it is.
         shared_nouns: Nouns that several kinds can share: "action and sci-fi movies".
@@ -141,6 +142,7 @@ class Vocabulary(BaseModel):
     promise_verbs: frozenset[str]
     irregular_pasts: frozenset[str]
     chore_verbs: frozenset[str]
+    order_verbs: frozenset[str]
     memorable_verbs: frozenset[str]
     to_you_verbs: frozenset[str]
     stative_verbs: frozenset[str]

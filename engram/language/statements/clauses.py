@@ -204,11 +204,19 @@ def _blank(found: re.Match[str]) -> str:
     return " " * len(found.group())
 
 
+# "From now on write short answers" asks for no text.
+_ORDERED = (
+    r"(?!(?:(?<=from now on )|(?<=from now on, )|(?<=from now on please )|"
+    r"(?<=from now on, please ))(?:write|translate|summari[sz]e)\b)"
+)
+
+
 @cache
 def _hypothetical_opening() -> re.Pattern[str]:
     opened = alternatives(vocabulary().openings)
     return re.compile(
-        rf"\W*(?:(?:{opened})\b[\s,]*)*+(?:{alternatives(vocabulary().hypothetical_openings)})\b"
+        rf"\W*(?:(?:{opened})\b[\s,]*)*+{_ORDERED}"
+        rf"(?:{alternatives(vocabulary().hypothetical_openings)})\b"
     )
 
 
@@ -443,6 +451,10 @@ _AS_SUBJECT = re.compile(
 )
 
 
+# Nobody is from there.
+_FROM_NOW_ON = re.compile(r"from\s+now\s+on\b", re.I)
+
+
 def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> str:
     rest, spoken, before_it = after
     carried_on = _carried_on(clause, rest, before_it) if spoken else None
@@ -469,9 +481,10 @@ def _with_subject(clause: str, *, first: bool, after: tuple[str, bool, str]) -> 
     said_of_self = said_of_self and _AS_SUBJECT.match(clause) is None
     for words, subject in _left_out() if first and said_of_self else ():
         # "Still at Acme": as an opening, "still" says nothing; here it does.
-        said = next((said for said in (clause, rest) if words.match(said)), None)
+        whole = () if _FROM_NOW_ON.match(rest) else (rest,)
+        said = next((said for said in (clause, *whole) if words.match(said)), None)
         if said is not None:
-            return f"{subject} {said}"
+            return f"{subject} {said[:1].lower()}{said[1:]}"
     return ""
 
 

@@ -58,7 +58,7 @@ _AUXILIARIES = {
 # What is said of somebody else in these words is told of them, not of the speaker.
 _SAID_OF_OTHERS = frozenset(
     {"lives in", "works at", "works as", "studies", "speaks", "is from", "is allergic to",
-     "was born", "uses", "owns", "likes", "dislikes", "has"}
+     "was born", "uses", "owns", "likes", "dislikes", "has", "diet is"}
 )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def _several(said: str, at: int, sentence: Sentence) -> Iterator[Person]:
         return
     kin = found.group("kin").lower()
     relation = _ONE_OF.get(kin, kin.removesuffix("s"))
-    names = _BETWEEN_NAMES.split(found.group("names"))
+    names = _BETWEEN_NAMES.split(re.sub(_AGE, "", found.group("names")))
     for name in () if any(map(_NO_NAME.match, names)) else names:
         yield Person(name, relation, True, at + found.start(), sentence, together=True)
 
@@ -155,6 +155,44 @@ def denied_of_others(text: str) -> Iterator[Person]:
         facts = tuple(one for one in told if not one.holds or one.predicate == "dislikes")
         kin = relation.lower() if own else ""
         yield Person(name, kin, True, sentence.start + begin, sentence, facts)
+
+
+def health_of_others(text: str) -> Iterator[Person]:
+    """Of whom a turn says what they must not or do not eat: "Stefan is allergic to cats".
+
+    Somebody with a name may be known from before: their relation is empty here.
+    """
+    for sentence in sentences(text):
+        at, said = opened(sentence)
+        found = _of_health().match(said)
+        if found is None:
+            continue
+        who = found.group("who")
+        # "Mum is allergic to cats", as "my mum" is.
+        kin = found.group("kin") or (who if who.lower() in vocabulary().relations else "")
+        if not kin and (_is_nobody(who) or not can_name_a_person(who)):
+            continue
+        told = _facts(said[found.end() :], at + found.end(), sentence, sentence.text)
+        facts = tuple(one for one in told if one.holds and one.predicate in _OF_HEALTH)
+        yield Person(who, kin.lower(), True, at, sentence, facts)
+
+
+_OF_HEALTH = frozenset({"is allergic to", "diet is"})
+
+
+def _is_nobody(name: str) -> bool:
+    lowered = name.lower()
+    what = expression("people", "eaten")
+    return lowered in vocabulary().pronouns or any(w.match(lowered) for w in (_NO_NAME, what))
+
+
+@cache
+def _of_health() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<who>(?i:my|our)\s+(?P<kin>{alternatives(vocabulary().relations)})"
+        r"|[A-Z][\w-]*[\w](?:\s+[A-Z][\w-]*)?)"
+        r"(?=(?:'s|\s+is|\s+has\s+become|\s+went)\s)(?=.*\b(?:allergic|vegan|vegetarian|pescatarian)\b)"
+    )
 
 
 _PRONOUNS = frozenset({"he", "she", "they"})
@@ -200,6 +238,8 @@ def _facts(rest: str, at: int, sentence: Sentence, turn: str) -> Iterator[RuleSt
 
 
 _BETWEEN_NAMES = re.compile(r",\s+and\s+|,\s+|\s+and\s+")
+# As it stands behind a name: "Emil (12)".
+_AGE = r"(?:\s\(\d{1,2}\))?"
 _ONE_OF = {"kids": "child", "children": "child", "boys": "son", "girls": "daughter"}
 
 
@@ -210,7 +250,8 @@ def _named_together() -> re.Pattern[str]:
         rf"(?i:\b(?:my|our|have|'ve|got)\s+(?:(?:two|three|four|five|\d|lovely|little|grown-up|big|"
         rf"older|younger|twin)\s+){{0,3}}(?P<kin>{several})"
         rf"(?:,|:|\s+(?:are\s+)?(?:called|named)|\s+are|'s\s+names\s+are|'\s+names\s+are)?)\s+"
-        rf"(?P<names>(?:[A-Z][\w'-]+,\s+){{0,5}}[A-Z][\w'-]+,?\s+and\s+[A-Z][\w-]+)(?!\w|\s+[A-Z])"
+        rf"(?P<names>(?:[A-Z][\w'-]+{_AGE},\s+){{0,5}}[A-Z][\w'-]+{_AGE},?\s+and\s+[A-Z][\w-]+)"
+        r"(?!\w|\s+[A-Z])"
     )
 
 
@@ -325,8 +366,27 @@ def _notes(text: str, known: frozenset[int]) -> list[Note]:
             found.append(correcting)
             continue
         if not inside:
-            found += (_with_quotations(one, text) for one in _in_sentence(sentence))
+            said = (one for one in _in_sentence(sentence) if _names_what(one, text))
+            found += (_with_quotations(one, text) for one in said)
     return found
+
+
+# So far before "she" is looked for who is meant.
+_SHORTLY_BEFORE = 200
+
+
+def _names_what(note: Note, text: str) -> bool:
+    """Whether it says of whom or what, by itself or by what stands before it.
+
+    "I'm not taking it currently" tells nobody anything later; "She's called Renate" does not
+    unless somebody was spoken of.
+    """
+    if expression("notes", "points_at").fullmatch(note.clause):
+        return False
+    if expression("notes", "of_somebody").match(note.clause) is None:
+        return True
+    before = masked(text)[max(0, note.at - _SHORTLY_BEFORE) : note.at]
+    return expression("notes", "somebody").search(before) is not None
 
 
 # What is left of a quotation with which a clause ends.
@@ -361,7 +421,7 @@ def _mends(sentence: Sentence) -> bool:
 
 
 def _in_sentence(sentence: Sentence) -> Iterator[Note]:
-    start, text = opened(sentence)
+    start, text = _opened(sentence)
     spoken = [(one.text, one.at) for one in clauses(sentence)]
     starts = spoken if spoken and spoken[0][1] == start else [(text, start), *spoken]
     for clause, at in starts:
@@ -375,6 +435,22 @@ def _in_sentence(sentence: Sentence) -> Iterator[Note]:
         if said and _fits(kind, sentence):
             yield _note(kind, text, start, sentence, None)
             return
+
+
+# "No new dependencies" is told by its "no"; "no, it's in May" and "no we moved" are not.
+_NONE = re.compile(r"\bno\s+\Z", re.I)
+_SAYS_ANEW = re.compile(
+    r"(?:i|im|we|you|he|she|it|they|my|our|the|this|that|not|wait|sorry)\b", re.I
+)
+
+
+def _opened(sentence: Sentence) -> tuple[int, str]:
+    """The sentence without its opening, but with the "no" that a noun follows."""
+    start, text = opened(sentence)
+    none = _NONE.search(sentence.text[: start - sentence.start])
+    if none is None or _SAYS_ANEW.match(text):
+        return start, text
+    return sentence.start + none.start(), sentence.text[none.start() :]
 
 
 def _note(
@@ -465,6 +541,9 @@ def _reference(name: str) -> str:
         "language": rf"(?:{alternatives(words.languages)})\b",
         "ago": expression_text("notes", "ago"),
         "apart": SIGNS_APART.pattern,
+        "pointing": expression_text("notes", "pointing"),
+        "dose": expression_text("notes", "dose"),
+        "medicine": expression_text("notes", "medicine"),
     }
     lists = {
         "relation": words.relations,
@@ -475,5 +554,6 @@ def _reference(name: str) -> str:
         "to_you": words.to_you_verbs,
         "memorable": words.memorable_verbs,
         "chore": words.chore_verbs,
+        "order": words.order_verbs,
     }
     return made[name] if name in made else rf"(?:{alternatives(lists[name])})\b"

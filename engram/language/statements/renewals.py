@@ -284,12 +284,18 @@ def of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
 
 
 def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What was told before and is so again: "back at Thornton's Garage"."""
+    """What was told before and is so again, or never will be: "back at Thornton's Garage"."""
     again = expression(_TABLE, "back_at").search(sentence.text)
-    if again:
-        what, how = bare(again.group("what")), again.group("how").lower()
-        named = [one for one in told if is_named(one, what) and one.predicate in _back(how)]
-        yield from (as_begun(one, one.thing, sentence) for one in named[-1:])
+    if again is None:
+        return
+    what, how = bare(again.group("what")), again.group("how").lower()
+    named = [one for one in told if is_named(one, what) and one.predicate in _back(how)]
+    denied = expression(_TABLE, "not_back").search(sentence.text[: again.start()])
+    for one in named[-1:]:
+        if denied is None:
+            yield as_begun(one, one.thing, sentence)
+        elif denied["going"]:
+            yield as_over(one, sentence)
 
 
 @cache

@@ -209,7 +209,7 @@ def third_person(verb: str) -> str:
     lowered = verb.lower()
     if lowered in _IRREGULAR:
         return _IRREGULAR[lowered]
-    if lowered in _MODALS or is_past(lowered):
+    if lowered in _MODALS or is_past(lowered) or lowered.endswith("n't"):
         return verb
     if re.search(r"(?:s|x|z|ch|sh|o)\Z", lowered):
         return f"{verb}es"
@@ -238,14 +238,18 @@ def _possessed(text: str, who: str) -> str:
     somebody = "the user" if who == "The user" else who
     owner = re.sub(r"\b(?:my|our)\b(?!-)", f"{somebody}'s", text, flags=re.I)
     spoken = re.sub(
-        r"\b(?:i|we) ([a-z]+)\b", lambda m: f"{somebody} {third_person(m[1])}", owner, flags=re.I
+        r"\b(?:i|we) ([a-z]+(?:'t)?)\b",
+        lambda m: f"{somebody} {third_person(m[1])}",
+        owner,
+        flags=re.I,
     )
-    return re.sub(r"\b(?:I|me|i)\b(?!')", somebody, _about_others(spoken))
-
-
-def _about_others(text: str) -> str:
-    """The rest, with "I'm" and the like, about somebody else's sentence."""
-    return re.sub(r"\b(?:I|we)'(?:m|re)\b", "they are", text, flags=re.I)
+    joined = re.sub(
+        r"\b(?:i|we)('(?:m|re|ve|ll|d))\b",
+        lambda m: f"{somebody} {_WITH[m[1].lower()]}",
+        spoken,
+        flags=re.I,
+    )
+    return re.sub(r"\b(?:I|me|i)\b(?!')", somebody, joined)
 
 
 def _about(text: str) -> str:

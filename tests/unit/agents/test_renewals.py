@@ -109,3 +109,93 @@ def test_who_eats_something_again_keeps_to_a_diet_that_nobody_knows(diet: str) -
     knowledge.hear(then, stated(then, "eats", "fish"))
     diets = {value for what, value in held(knowledge) if what == "diet is"}
     assert diets == (set() if diet == "vegetarian" else {diet})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I've changed doctors, Dr. Behrens retires.",
+        "I changed dentists, Dr. Lang is closing.",
+        "I switched vets, Dr. Meier moved away.",
+        "I've changed therapists, Mrs. Abel had no time.",
+        "We switched lawyers, Mr. Moss was too slow.",
+    ],
+)
+def test_a_title_alone_is_nobody(said: str) -> None:
+    """Who is named with what they do leaves; nobody takes their place yet."""
+    assert held(told(a_turn_a_day(said))) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("I've changed doctors, it's Dr. Virta now.", ("doctor is", "dr virta")),
+        ("I changed dentists, Dr Lang.", ("dentist is", "dr lang")),
+        ("I switched vets, the new one is Dr. Meier.", ("vet is", "dr meier")),
+    ],
+)
+def test_a_title_with_a_name_is_somebody(said: str, value: tuple[str, str]) -> None:
+    """With or without its full stop."""
+    assert held(told(a_turn_a_day(said))) == {value}
+
+
+SWITCHED = [
+    "I switched to Neovim over the weekend.",
+    "I switched to Neovim over the long weekend.",
+    "I switched to Neovim over Christmas.",
+    "I switched to Neovim over the holidays.",
+    "I switched to Neovim over the summer.",
+    "I switched to Neovim at the weekend.",
+    "I switched to Neovim at Easter.",
+    "I switched to Neovim on Monday.",
+    "I switched to Neovim on Friday, and it's great.",
+    "I switched to Neovim last weekend.",
+    "I switched to Neovim over the weekend, no going back to VS Code.",
+    "We moved to Neovim on Tuesday.",
+    "I've switched to Neovim, there's no going back to VS Code.",
+    "I've gone over to Neovim. I'm not going back to VS Code.",
+]
+BESIDE = [
+    "I switched to Neovim for the workshop.",
+    "I switched to Neovim on Monday for the workshop.",
+    "I switched to Neovim over the weekend to try it.",
+    "I switched to Neovim on my laptop.",
+    "I switched to Neovim on Mondays.",
+    "I switched to Neovim at work.",
+    "I switched to Neovim over lunch.",
+    "I use Neovim on Monday evenings.",
+]
+
+
+@pytest.mark.parametrize("then", SWITCHED)
+def test_who_switched_at_some_time_switched(then: str) -> None:
+    """A weekend or a day says when, and no more than that."""
+    assert {
+        value for what, value in held(told(a_turn_a_day("I use VS Code.", then))) if what == "uses"
+    } == {"neovim"}
+
+
+@pytest.mark.parametrize("then", BESIDE)
+def test_who_switched_for_something_keeps_what_they_had(then: str) -> None:
+    """A purpose, or a place, leaves the other tool where it was."""
+    found = {
+        value for what, value in held(told(a_turn_a_day("I use VS Code.", then))) if what == "uses"
+    }
+    assert "vs code" in found
+
+
+@pytest.mark.parametrize(
+    ("then", "kept"),
+    [
+        ("I'm not going back to VS Code.", False),
+        ("No going back to VS Code for me.", False),
+        ("I'm never going back to VS Code.", False),
+        ("There's no going back to VS Code.", False),
+        ("I'm back to VS Code.", True),
+        ("I don't want to be back to VS Code.", True),
+        ("I'm not going back to Vim.", True),
+    ],
+)
+def test_who_never_goes_back_to_something_uses_it_no_longer(then: str, kept: bool) -> None:
+    """Only what was told by that name."""
+    assert (("uses", "vs code") in held(told(a_turn_a_day("I use VS Code.", then)))) is kept

@@ -112,6 +112,23 @@ def test_changes_and_corrections_are_understood(text: str, expected: list[str]) 
             "correction",
             "The user corrected: the user mixed up their cousins. Noor is the one in Doha.",
         ),
+        (
+            "Keep it brief, I don't want long mails.",
+            "preference",
+            "Keep it brief, the user doesn't want long mails.",
+        ),
+        (
+            "Keep it short, I can't read more and I haven't time.",
+            "preference",
+            "Keep it short, the user can't read more and the user hasn't time.",
+        ),
+        (
+            "Keep your answers short, I'll ask if I've questions.",
+            "preference",
+            "Keep your answers short, the user will ask if the user has questions.",
+        ),
+        ("Decided: Denmark!", "decision", "The user decided: Denmark."),
+        ("Bought a gravel bike.", "fact", "The user bought a gravel bike."),
     ],
 )
 def test_what_has_no_predicate_is_retold_under_its_category(
@@ -121,6 +138,13 @@ def test_what_has_no_predicate_is_retold_under_its_category(
     turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
     (stated,) = extract(ExtractionRequest(turns=(turn,))).statements
     assert (stated.category.value, stated.content) == (category, expected)
+
+
+@pytest.mark.parametrize("text", ["Bought a gravel bike.", "Went to a fair yesterday."])
+def test_a_word_that_begins_a_sentence_names_nothing(text: str) -> None:
+    """Its capital is the sentence's, also where its speaker left themselves out."""
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=SAID, content=text)
+    assert [one.entities for one in extract(ExtractionRequest(turns=(turn,))).statements] == [[]]
 
 
 @pytest.mark.parametrize(

@@ -550,6 +550,65 @@ def test_what_is_spoken_of_by_its_day_was_there_lately(text: str, day: str) -> N
     assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
 
 
+TO_COME = [
+    "Pepper has torn a ligament, surgery 12 April.",
+    "Bought the dress, wedding 24 April.",
+    "Booked, dentist 5 April.",
+    "Frieda lost a tooth, dentist on 5 April at 9:00.",
+    "Flight cancelled, new one 8 May.",
+    "Vet called, surgery on 12 April.",
+    "They found a leak, plumber comes 5 April.",
+    "Got the letter (hearing on 20 May).",
+    "Sold the flat, handover 1 June.",
+    "I passed the exam, ceremony on May 30th.",
+    "We signed, keys on April 1st.",
+    "She said yes: wedding on 6 June!",
+    "Ordered the sofa, delivery April 20th.",
+    "I quit, last day 30 April.",
+    "Emil broke his arm, next X-ray 2 April.",
+    "He's recovered, check-up 14 April.",
+    "Paid the deposit, balance due 1 May.",
+    "It rained, new date 18 April.",
+    "The boiler died, engineer on 13 March.",
+    "Finished the draft, deadline 15 March.",
+]
+GONE = [
+    ("We got married on 24 April.", "2025-04-24"),
+    ("It was great, 24 April.", "2025-04-24"),
+    ("We moved here, on 24 April.", "2025-04-24"),
+    ("I was ill, since 24 April.", "2025-04-24"),
+    ("I bought the dress on 24 April, for the wedding.", "2025-04-24"),
+    ("We met in Rome, on Friday, 24 April.", "2025-04-24"),
+    ("The vet called on 12 April.", "2025-04-12"),
+    ("The vet called, I went on 12 April.", "2025-04-12"),
+    ("The vet called, surgery was 12 April.", "2025-04-12"),
+    ("Frieda lost a tooth, the dentist saw her on 5 April.", "2025-04-05"),
+    ("Flight cancelled, they rebooked me on 8 May.", "2025-05-08"),
+    ("Vet called, surgery on 1 March.", "2026-03-01"),
+    ("Bought the dress, wedding 24 February.", "2026-02-24"),
+    ("We sold the flat, handover 1 December.", "2025-12-01"),
+    ("I passed the exam, ceremony on June 30th.", "2025-06-30"),
+    ("He died at home, early on 24 April.", "2025-04-24"),
+    ("They left, around 1 May.", "2025-05-01"),
+    ("We argued, last on 1 May.", "2025-05-01"),
+    ("It broke, again on 3 May.", "2025-05-03"),
+    ("I did it, the night of 3 May.", "2025-05-03"),
+]
+
+
+@pytest.mark.parametrize("text", TO_COME)
+def test_what_is_on_a_day_soon_lies_ahead_whatever_was_done_before(text: str) -> None:
+    """The verb of another clause tells nothing of it."""
+    (day,) = (fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at)
+    assert day.startswith("2026")
+
+
+@pytest.mark.parametrize(("text", "day"), GONE)
+def test_what_was_on_a_day_is_past_as_its_verb_says(text: str, day: str) -> None:
+    """Its own verb, that of what the day alone is said beside, or where the day is far ahead."""
+    assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
+
+
 def test_event_at_is_in_the_zone_of_the_turn() -> None:
     """A relative day is reckoned where the speaker is."""
     late = datetime(2026, 3, 11, 23, 30, tzinfo=timezone(timedelta(hours=-8)))
