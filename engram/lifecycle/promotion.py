@@ -102,9 +102,16 @@ def promotable(
         f"confidence {wanted.confidence:g} (is {score:.2f})": score >= wanted.confidence,
         "not ephemeral": policy_class(memory, rules) is not PolicyClass.EPHEMERAL,
         "no commitment": memory.category is not Category.COMMITMENT,
+        "not denied when it was looked at": not _was_denied(memory),
     }
     asked = state if forced else {**state, **earned}
     return Promotability(tuple(name for name, holds in asked.items() if not holds))
+
+
+def _was_denied(memory: SemanticMemory) -> bool:
+    # Only what tells no habit, which is said of itself, and what is denied are ever refused.
+    refused = memory.vitals is not None and memory.vitals.refused_at is not None
+    return refused and is_habit(memory.content)
 
 
 def habits_of(memory: SemanticMemory) -> tuple[str, ...]:

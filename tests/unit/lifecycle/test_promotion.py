@@ -44,6 +44,7 @@ def ready(content: str = "The user always drinks tea in the morning.") -> Semant
         ({"disputed_with": ("x",)}, "not disputed"),
         ({"expires_at": day(9)}, "not ephemeral"),
         ({"category": "commitment"}, "no commitment"),
+        ({"vitals": Vitals(refused_at=T0)}, "not denied when it was looked at"),
     ],
 )
 def test_promotion_needs_all_its_conditions(changes: dict[str, object], missing: str) -> None:
