@@ -163,6 +163,15 @@ async def test_a_denial_that_faded_denies_until_it_is_taken_back(
     assert set(await ada.answers("What do I drink in the morning?", LATER)) == told
 
 
+async def test_who_does_not_drink_it_any_more_may_like_it(ada: Somebody) -> None:
+    """Nothing is said of liking, so nothing of it is left when it is drunk again."""
+    await ada.says("I like gin.", "I don't drink gin any more.")
+    assert "The user likes gin." in await ada.answers("Do I like gin?")
+    await ada.says("I drink gin again.")
+    told = await ada.answers("Do I like gin?")
+    assert set(told) == {"The user likes gin.", "The user drinks gin."}
+
+
 async def test_before_it_was_taken_back_it_still_denies(ada: Somebody) -> None:
     """As of an earlier day, what was said by then is the answer."""
     await ada.says("I don't like coffee.", "I like coffee now.")
