@@ -34,6 +34,9 @@ _STANDING: Final[Filter] = (
     Not(Equals("status", MemoryStatus.SUPERSEDED.value)),
     Either((Not(Equals("status", MemoryStatus.EXPIRED.value)), Missing("expires_at"))),
 )
+_ACTIVE: Final[Filter] = (Equals("status", MemoryStatus.ACTIVE.value),)
+# A turn that is denied is told all the same, as what was said.
+_ANSWERING: Final = (MemoryType.FACTUAL, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
 # So many are looked through as they are; of more, those that share words with each thing said.
 _FEW = 128
 _EACH = 32
@@ -69,14 +72,43 @@ async def denied_since(
         knowledge: What may be denied.
     """
     standing = await standing_denials(repository, embedder, scope, knowledge)
-    return frozenset(
-        one.id
-        for one in knowledge
-        for denial in standing
-        if denial.is_test == one.is_test
-        and max(denial.known_at, denial.confidence.last_confirmed) > one.known_at
-        and covers(denial, one)
-    )
+    return frozenset(one.id for one in knowledge for denial in standing if _denies(denial, one))
+
+
+async def still_denying(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    denials: Sequence[NegationFact],
+) -> frozenset[str]:
+    """The ids of those without which something would answer that they speak against.
+
+    Args:
+        repository: Where memories are kept.
+        embedder: Knows how long vectors are.
+        scope: Whose.
+        denials: Those that may go.
+    """
+    found: set[str] = set()
+    for denial in filter(_stands, denials):
+        for kind in _ANSWERING:
+            alike = await sharing_words(repository, embedder, scope, kind, [denial], _ACTIVE)
+            if any(_denies(denial, one) for one in alike):
+                found.add(denial.id)
+    return frozenset(found)
+
+
+def _stands(denial: NegationFact) -> bool:
+    """What ``_STANDING`` asks a store for."""
+    if denial.status is MemoryStatus.EXPIRED:
+        return denial.expires_at is None
+    return denial.status is not MemoryStatus.SUPERSEDED
+
+
+def _denies(denial: NegationFact, memory: AnyMemory) -> bool:
+    told = max(denial.known_at, denial.confidence.last_confirmed)
+    same = denial.is_test == memory.is_test
+    return same and told > memory.known_at and covers(denial, memory)
 
 
 def denials_among(memories: Iterable[AnyMemory]) -> list[NegationFact]:

@@ -318,7 +318,7 @@ class Promoter:
             self.repository, request.scope, request.rules, request.now, request.population
         )
         memories, after = await walk.page(position, request.batch)
-        reviewer = Reviewer(self.repository, self.new_write_id)
+        reviewer = Reviewer(self.repository, self.embedder, self.new_write_id)
         part = await reviewer.settle(memories, request, only=Aspect.TIER)
         report = PromotionReport.model_validate(dict(part))
         return report, after or WalkPosition(stage=_KNOWLEDGE)
