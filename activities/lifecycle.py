@@ -33,7 +33,7 @@ class LifecycleActivitiesImpl(LifecycleActivities):
 
     Args:
         repository: Where memories are kept.
-        embedder: Gives habits their vectors.
+        embedder: Gives habits their vectors, and knows how long vectors are.
         new_write_id: Makes a fresh value for each write.
     """
 
@@ -41,7 +41,7 @@ class LifecycleActivitiesImpl(LifecycleActivities):
         self, repository: MaintenanceRepository, embedder: Embedder, new_write_id: NewWriteId
     ) -> None:
         self._repository = repository
-        self._reviewer = Reviewer(repository, new_write_id)
+        self._reviewer = Reviewer(repository, embedder, new_write_id)
         self._promoter = Promoter(repository, embedder, new_write_id)
 
     @activity.defn(name=names.REVIEW_ACTIVITY)

@@ -276,7 +276,8 @@ class ForgettingMethods(StoreMethods):
         """Forget one memory for good, and whatever was derived only from it.
 
         Forgetting a turn takes the conclusions that no other turn supports; the
-        others stay, without it among their sources. Profiles, topics and boxes
+        others stay, without it among their sources. Forgetting a habit takes the knowledge
+        it was made of, and the other way round. Profiles, topics and boxes
         that named what is gone are composed again. What a forgotten conclusion
         had replaced holds again. Temporal keeps the words of past runs until
         their retention ends; :meth:`erase` deletes those too.

@@ -28,7 +28,6 @@ from engram.domain.plan import Statement
 from engram.domain.scope import Scope
 from engram.domain.slots import USER
 from engram.domain.turns import is_first_party, without_injected_context
-from engram.embedding.bm25 import encode_query
 from engram.giving_way import computed
 from engram.language.negation import find_negations
 from engram.language.negation_scope import (
@@ -42,6 +41,7 @@ from engram.language.periods import starts_told
 from engram.language.statements.clauses import Sentence, clauses, is_reported, sentences, verbatim
 from engram.language.statements.third_person import as_statement, retold, third_person
 from engram.language.vocabulary import expression
+from engram.lifecycle.denials import denials_among, sharing_words, standing_denials
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import (
     AnyOf,
@@ -52,8 +52,6 @@ from engram.ports import (
     MemoryRepository,
     Missing,
     Not,
-    SearchRequest,
-    TextVectors,
 )
 from engram.storage.updates import (
     MemoryChange,
@@ -66,11 +64,7 @@ from engram.storage.updates import (
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _DENYING = (MemoryType.NEGATION, MemoryType.SEMANTIC)
-_ACTIVE: Filter = (Equals("status", MemoryStatus.ACTIVE.value),)
 _STATED: Filter = (Equals("form", MemoryForm.STATEMENT.value),)
-# So many are looked through as they are; of more, those that share words with each thing said.
-_FEW = 128
-_EACH = 32
 # "I bought a car last month" can be said of the day after "I have no car".
 _IMPRECISION = timedelta(days=31)
 _USER = re.compile(r"\bthe user(?P<own>'s)?(?!\w)", re.IGNORECASE)
@@ -122,11 +116,11 @@ class Denials:
             return ()
         repository = self.repository
         said = _stated(await _drawn(repository, scope, MemoryType.SEMANTIC, episode_ids))
-        denied = _denials(await _drawn(repository, scope, MemoryType.NEGATION, episode_ids))
+        denied = denials_among(await _drawn(repository, scope, MemoryType.NEGATION, episode_ids))
         standing = await standing_denials(self.repository, self.embedder, scope, said)
         pairs = _opposed(standing, said)
         if denied:
-            alike = await _like(
+            alike = await sharing_words(
                 self.repository, self.embedder, scope, MemoryType.SEMANTIC, denied, _STATED
             )
             pairs += _opposed(denied, _stated(alike))
@@ -244,21 +238,6 @@ async def affirmations(
     return await computed(_affirmed, pairs, (*stated, *concluded), turns)
 
 
-async def standing_denials(
-    repository: MemoryRepository, embedder: Embedder, scope: Scope, said: Sequence[AnyMemory]
-) -> list[NegationFact]:
-    """The denials that hold: all where they are few, else what shares words with what was said."""
-    known = await repository.count(scope, MemoryType.NEGATION) if said else 0
-    if known > _FEW:
-        return _denials(
-            await _like(repository, embedder, scope, MemoryType.NEGATION, said, _ACTIVE)
-        )
-    if not known:
-        return []
-    pages = every_page(repository, scope, MemoryType.NEGATION, where=_ACTIVE)
-    return _denials([one async for page in pages for one in page])
-
-
 async def deny_again(
     repository: MemoryRepository,
     scope: Scope,
@@ -277,7 +256,7 @@ async def deny_again(
     ids = {old for heir in by.values() for old in heir.supersedes}
     found = await repository.get(scope, ids, _DENYING, fresh=True) if ids else {}
     over = [m for m in found.values() if m.superseded_known_at and _heir(m) in by]
-    denials = _denials(over)
+    denials = denials_among(over)
     if not denials:
         return
     again = {m.id: _heir(m) for m in denials}
@@ -334,7 +313,7 @@ async def _read_before(
     # Those that are still to be read will meet the denial.
     where = (Between("timestamp", at_least=told.timestamp), Not(Missing("consolidated_at")))
     return _in_their_own_words(
-        await _like(repository, embedder, scope, MemoryType.EPISODIC, [denial], where)
+        await sharing_words(repository, embedder, scope, MemoryType.EPISODIC, [denial], where)
     )
 
 
@@ -426,30 +405,6 @@ def _was_long_ago(denial: NegationFact, sentence: Sentence, turn: Episode) -> bo
     return any(one.at < told for one in starts_told(sentence.text, turn.said_at))
 
 
-async def _like(
-    repository: MemoryRepository,
-    embedder: Embedder,
-    scope: Scope,
-    kind: MemoryType,
-    those: Iterable[AnyMemory],
-    where: Filter,
-) -> list[AnyMemory]:
-    """What shares words with any of these."""
-    # By words only: a denial is of words, and the other side would bring up strangers.
-    nothing = (0.0,) * await embedder.dimensions()
-    found: set[str] = set()
-    for one in those:
-        request = SearchRequest(
-            vectors=TextVectors(nothing, encode_query(one.content)),
-            types=(kind,),
-            limit=_EACH,
-            where={kind: where},
-        )
-        found |= {m.memory_id for m in await repository.rank(scope, request)}
-    read = await repository.get(scope, sorted(found), (kind,)) if found else {}
-    return list(read.values())
-
-
 async def _turns_of(
     repository: MemoryRepository, scope: Scope, memories: Iterable[AnyMemory]
 ) -> dict[str, Episode]:
@@ -462,10 +417,6 @@ def _sources(memory: AnyMemory) -> tuple[str, ...]:
 
 def _heir(memory: AnyMemory) -> str:
     return "" if isinstance(memory, Episode) else memory.superseded_by or ""
-
-
-def _denials(memories: Iterable[AnyMemory]) -> list[NegationFact]:
-    return [m for m in memories if isinstance(m, NegationFact) and m.refuted_at is None]
 
 
 def _stated(memories: Iterable[AnyMemory]) -> list[SemanticMemory]:
@@ -547,7 +498,7 @@ def _replaced(memory: AnyMemory, ended: _TakenBack) -> AnyMemory | None:
     when, until = ended.turn.timestamp, memory.superseded_known_at
     if memory.source_episode_ids != ended.denial.source_episode_ids:
         return None
-    if memory.status is not MemoryStatus.ACTIVE and (until is None or until <= when):
+    if memory.status is MemoryStatus.SUPERSEDED and (until is None or until <= when):
         return None
     return replaced(memory, ended.by.id, when)
 

@@ -208,6 +208,8 @@ class Forgetter:
             return await self._plan_unreadable(scope, memory_id)
         doomed = _Doomed()
         doomed.add(target)
+        for origin in await self._came_from(scope, target):
+            doomed.add(origin)
         amended: dict[str, DerivedMemory] = {}
         if isinstance(target, Episode):
             for drawn in await self._drawn_from(scope, target.id):
@@ -231,6 +233,13 @@ class Forgetter:
                 "drawn": {} if of_a_turn else {m.id: m.source_episode_ids for m in derived},
             }
         )
+
+    async def _came_from(self, scope: Scope, memory: AnyMemory) -> list[AnyMemory]:
+        """The knowledge that a habit was made of: it has the same words, and would answer next."""
+        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        if origin is None:
+            return []
+        return list((await self.repository.get(scope, (origin,), _SEMANTIC)).values())
 
     async def _plan_unreadable(self, scope: Scope, memory_id: str) -> ForgetPlan:
         """Forgetting what is there and cannot be read: it goes, and all that was drawn from it.

@@ -95,7 +95,8 @@ class Vitals(StoredValue):
         peak_energy: The highest energy it ever had.
         tier: Under the energy policy; None for the one its type begins in.
         promotion_attempts: How often it was promoted, and whether it was refused: each rise
-            counts, and so does the one refusal of what tells no habit, which is for good.
+            counts, and so does the one refusal of what tells no habit, or was denied, which is for
+            good.
         refused_at: When that was.
         told_at: When the last turn that tells it again was stored, where that was later than it
             was said, as in an import.

@@ -154,7 +154,8 @@ class ExpiryRules(_Rules):
     """How old it must be for that, in days."""
     erase_after_days: float = Field(default=0.0, ge=0, le=DAYS_TILL_NEVER)
     """Days after which what was archived, expired or superseded is **erased for good**; a turn
-    not before the last that was concluded from it. 0: never."""
+    not before the last that was concluded from it, a denial not before the last that it denies.
+    0: never."""
 
 
 class ArchivalRules(_Rules):

@@ -357,6 +357,8 @@ class Changed:
 def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
     """The user says that it is so: it is validated, and comes back if it had left.
 
+    An end of its own that has come holds no more, whether or not a pass has seen to it.
+
     What it was in dispute with, and what was kept in its place, gives way to it: that the
     others are refuted is written with them.
 
@@ -376,6 +378,8 @@ def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
     changes: dict[str, Any] = {"confidence": confidence}
     if isinstance(memory, SemanticMemory):
         changes["disputed_with"] = ()
+    if memory.expires_at is not None and memory.expires_at <= now:
+        changes["expires_at"] = None
     kept = in_place_of(fired.memory or memory, rivals_of(memory))
     return _changed(kept, changes, fired.transitions)
 

@@ -382,7 +382,8 @@ def decay_score(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> floa
     since = policy.falls_from(memory)
     if now >= leaves:
         return 1.0
-    return min(max((now - since) / (leaves - since), 0.0), 1.0)
+    # Told a little ahead of this clock, it may leave the moment it begins to fall.
+    return (now - since) / (leaves - since) if now > since else 0.0
 
 
 def stale_at(memory: AnyMemory, rules: ValueRules, policy: DecayPolicy) -> datetime | None:

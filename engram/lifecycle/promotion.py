@@ -102,9 +102,16 @@ def promotable(
         f"confidence {wanted.confidence:g} (is {score:.2f})": score >= wanted.confidence,
         "not ephemeral": policy_class(memory, rules) is not PolicyClass.EPHEMERAL,
         "no commitment": memory.category is not Category.COMMITMENT,
+        "not denied when it was looked at": not _was_denied(memory),
     }
     asked = state if forced else {**state, **earned}
     return Promotability(tuple(name for name, holds in asked.items() if not holds))
+
+
+def _was_denied(memory: SemanticMemory) -> bool:
+    # Only what tells no habit, which is said of itself, and what is denied are ever refused.
+    refused = memory.vitals is not None and memory.vitals.refused_at is not None
+    return refused and is_habit(memory.content)
 
 
 def habits_of(memory: SemanticMemory) -> tuple[str, ...]:
@@ -197,6 +204,9 @@ _OF_ITS_SOURCE: Final[tuple[str, ...]] = (
     "occasions",
     "confidence",
     "known_at",
+    "importance",
+    "tags",
+    "metadata",
 )
 _WHETHER_IT_HOLDS: Final = (
     "status",
@@ -212,7 +222,8 @@ def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemo
 
     It rests on the same turns, holds only as long, and is as true: where the source is refuted
     or replaced, so is the habit, and where that holds after all, the habit does. Time takes it
-    later than its source; told again after that, it comes back.
+    later than its source; told again after that, it comes back. An end of its own the source
+    gives it, unless it is protected, which drops any.
     """
     if habit.vitals is None or habit.vitals.promoted_from != source.id:
         return None
@@ -224,6 +235,8 @@ def following(habit: ProceduralMemory, source: SemanticMemory) -> ProceduralMemo
         after = told_again(habit)
     told = source.vitals.told_at if source.vitals is not None else None
     vitals = (after.vitals or Vitals()).model_copy(update={"told_at": told})
+    if habit.policy_class is not PolicyClass.PROTECTED:
+        names = (*names, "expires_at")
     said = {name: getattr(source, name) for name in names}
     after = after.model_copy(update={**said, "vitals": vitals})
     return after if after != habit else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from engram.contracts.lifecycle import (
     Change,
@@ -30,6 +30,7 @@ from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
 from engram.errors import StorageUnavailable
 from engram.lifecycle.decisions import end_session
+from engram.lifecycle.denials import denied_since
 from engram.lifecycle.due import STAGES, DueScan, of_population, review_stamp, to_consider
 from engram.lifecycle.promotion import (
     Promotion,
@@ -105,6 +106,18 @@ _PROCEDURAL = (MemoryType.PROCEDURAL,)
 _EPISODIC = (MemoryType.EPISODIC,)
 
 
+class Promotable(NamedTuple):
+    """Of some knowledge, what can become habits.
+
+    Attributes:
+        ready: What can.
+        denied: The ids of what could, but that it was denied since.
+    """
+
+    ready: tuple[SemanticMemory, ...]
+    denied: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class HabitMaker:
     """Makes habits of knowledge. May run twice, and beside others.
@@ -118,6 +131,20 @@ class HabitMaker:
     repository: MemoryRepository
     embedder: Embedder
     new_write_id: NewWriteId
+
+    async def ready(
+        self,
+        scope: Scope,
+        memories: Sequence[SemanticMemory],
+        rules: LifecycleRules,
+        now: datetime,
+        *,
+        forced: bool = False,
+    ) -> Promotable:
+        """Which of these can become habits now; arguments as in :meth:`make`."""
+        able = [one for one in memories if promotable(one, now, rules, forced=forced)]
+        denied = await denied_since(self.repository, self.embedder, scope, able)
+        return Promotable(tuple(one for one in able if one.id not in denied), denied)
 
     async def make(
         self,
@@ -133,7 +160,7 @@ class HabitMaker:
 
         Args:
             scope: Whose they are.
-            memories: Of them, those that can become a habit now.
+            memories: Those that can become a habit now: see :meth:`ready`.
             rules: The thresholds.
             now: For the composite confidence, and as the moment of promotion.
             forced: Whether only what would make no sense stands in the way.
@@ -291,7 +318,7 @@ class Promoter:
             self.repository, request.scope, request.rules, request.now, request.population
         )
         memories, after = await walk.page(position, request.batch)
-        reviewer = Reviewer(self.repository, self.new_write_id)
+        reviewer = Reviewer(self.repository, self.embedder, self.new_write_id)
         part = await reviewer.settle(memories, request, only=Aspect.TIER)
         report = PromotionReport.model_validate(dict(part))
         return report, after or WalkPosition(stage=_KNOWLEDGE)
@@ -307,19 +334,16 @@ class Promoter:
             limit=request.batch,
             cursor=position.cursor,
         )
-        ready = [
-            memory
-            for memory in page.memories
-            if isinstance(memory, SemanticMemory) and promotable(memory, request.now, rules)
-        ]
+        maker = HabitMaker(self.repository, self.embedder, self.new_write_id)
+        known = [memory for memory in page.memories if isinstance(memory, SemanticMemory)]
+        ready, denied = await maker.ready(request.scope, known, rules, request.now)
         if request.dry_run:
             made = {m.id: promoted(m, request.now, rules).habit.id for m in ready}
         else:
             provenance = Provenance(workflow_id=request.workflow_id, run_id=request.run_id)
-            maker = HabitMaker(self.repository, self.embedder, self.new_write_id)
             made = await maker.make(request.scope, ready, rules, request.now, provenance=provenance)
-            # Words do not change: what tells no habit is refused once.
-            others = [m for m in page.memories if not is_habit(m.content)]
+            # Words do not change: what tells no habit, or was denied, is refused once.
+            others = [m for m in known if m.id in denied or not is_habit(m.content)]
             await self._update(request, others, partial(_refused, now=request.now), _SEMANTIC)
         after = WalkPosition(stage=_KNOWLEDGE, cursor=page.cursor) if page.cursor else None
         report = _report(

@@ -26,17 +26,19 @@ from engram.domain.memories import (
     Episode,
     MemoryStatus,
     MemoryType,
+    NegationFact,
     SemanticMemory,
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt
 from engram.embedding.bm25 import encode_document
 from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
+from engram.lifecycle.denials import denials_among, still_denying
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.recomposed import RECOMPOSED, Basis
 from engram.lifecycle.table import Aspect
-from engram.ports import AnyOf, MaintenanceRepository
+from engram.ports import AnyOf, Embedder, MaintenanceRepository
 from engram.storage.rewording import words_let_go
 from engram.storage.updates import NewWriteId, every_page, update_memories
 
@@ -109,10 +111,12 @@ class Reviewer:
 
     Args:
         repository: Where memories are kept; what is written is stamped by the rules given.
+        embedder: Knows how long vectors are.
         new_write_id: Makes a fresh value for each write.
     """
 
     repository: MaintenanceRepository
+    embedder: Embedder
     new_write_id: NewWriteId
 
     async def review(
@@ -168,7 +172,8 @@ class Reviewer:
         scope, now = request.scope, request.now
         book = rulebook(request.rules, scope.namespace)
         steps, erasable = steps or Steps(), dict[str, AnyMemory]()
-        kept = await self._concluded_from(scope, memories, now, book)
+        ending = [memory for memory in memories if _ends(memory, now, book)]
+        kept = await self._concluded_from(scope, ending) | await self._denying(scope, ending)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             # Somebody else may have been faster: then nothing is due any more.
@@ -222,14 +227,19 @@ class Reviewer:
         await self._free_rivals(scope, memories, written.changed | erased)
         return frozenset(written.changed | erased)
 
-    async def _concluded_from(
-        self, scope: Scope, memories: Sequence[AnyMemory], now: datetime, book: Rulebook
-    ) -> frozenset[str]:
+    async def _denying(self, scope: Scope, ending: Sequence[AnyMemory]) -> frozenset[str]:
+        """Denials that would be erased, but for what they deny, which would answer again.
+
+        They are looked at again every day: a denial goes after the last that it denies.
+        """
+        return await still_denying(self.repository, self.embedder, scope, denials_among(ending))
+
+    async def _concluded_from(self, scope: Scope, ending: Sequence[AnyMemory]) -> frozenset[str]:
         """Turns that would be erased, but for what was concluded from them and is there still.
 
         They are looked at again every day: a turn goes after its last conclusion.
         """
-        over = {m.id for m in memories if _ends(m, now, book)}
+        over = {one.id for one in ending if isinstance(one, Episode)}
         found = set[str]()
         where = (AnyOf("source_episode_ids", tuple(sorted(over))),)
         for kind in DERIVED_TYPES if over else ():
@@ -338,7 +348,9 @@ def _resting(done: ReviewOutput, basis: Basis) -> ReviewOutput:
 
 
 def _ends(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:
-    return isinstance(memory, Episode) and book.settle(memory, now).memory is None
+    """Whether it is to be erased, of those that may be kept all the same."""
+    may_stay = isinstance(memory, Episode | NegationFact)
+    return may_stay and book.settle(memory, now).memory is None
 
 
 def _is_composed(memory: DerivedMemory) -> bool:

@@ -236,8 +236,8 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         Aspect.STATUS,
         (*_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
         ERASED_STATE,
-        "out of the answers for `expiry.erase_after_days`; a turn, looked at daily, not before the "
-        "last that was concluded from it",
+        "out of the answers for `expiry.erase_after_days`; looked at daily, a turn not before the "
+        "last that was concluded from it, a denial not before the last that it denies",
         "D11",
         windows.kept_long_enough,
         statuses=_ALL,

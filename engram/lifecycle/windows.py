@@ -19,6 +19,7 @@ from engram.domain.memories import (
     Episode,
     Fact,
     MemoryStatus,
+    NegationFact,
     PolicyClass,
     SemanticMemory,
 )
@@ -140,12 +141,14 @@ def debris(memory: AnyMemory, ground: PolicyContext) -> Window | None:
 def kept_long_enough(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Out of the answers for as long as the explicit retention setting says.
 
-    A turn that a pass has kept then, for what was concluded from it, is looked at once a day.
+    What a pass has kept then is looked at once a day: a turn, for what was concluded from it, and
+    a denial, for what it denies.
     """
     left = memory.expired_at or memory.archived_at
     days = ground.rules.expiry.erase_after_days
     over = None if left is None or days <= 0 else later(left, days=days)
-    kept = memory.vitals.last_decay if memory.vitals and isinstance(memory, Episode) else None
+    may_stay = isinstance(memory, Episode | NegationFact)
+    kept = memory.vitals.last_decay if memory.vitals and may_stay else None
     if over is not None and kept is not None and kept >= over:
         over = later(kept, days=min(days, _DAYS_UNTIL_LOOKED_AT_AGAIN))
     return _from(over)

@@ -30,7 +30,7 @@ from engram.errors import EngramError, InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition
 from engram.lifecycle.policies import is_refuted
-from engram.lifecycle.promotion import following, habits_of, promotable, promoted
+from engram.lifecycle.promotion import following, habits_of, promoted
 from engram.lifecycle.promotion_pass import HabitMaker, follow_sources
 from engram.operations.memories import Acted, ActOn, resolve_target
 from engram.operations.registry import Operation, Question, handles, handles_each
@@ -331,13 +331,13 @@ class LifecycleHandlers:
     async def _make_habit(
         self, scope: Scope, memory: SemanticMemory, now: datetime, *, dry_run: bool
     ) -> Acted:
-        if dry_run:
-            habit_id = habit_of(memory)
-            if promotable(memory, now, self._rules, forced=True):
-                habit_id = promoted(memory, now, self._rules).habit.id
-            return Acted(memory=memory, habit_id=habit_id, dry_run=True)
         maker = HabitMaker(self._repository, self._embedder, self._new_write_id)
-        made = await maker.make(scope, [memory], self._rules, now, forced=True)
+        ready, _ = await maker.ready(scope, [memory], self._rules, now, forced=True)
+        if dry_run:
+            made = {one.id: promoted(one, now, self._rules).habit.id for one in ready}
+            habit_id = made.get(memory.id) or habit_of(memory)
+            return Acted(memory=memory, habit_id=habit_id, dry_run=True)
+        made = await maker.make(scope, ready, self._rules, now, forced=True)
         after = await one_memory(self._repository, scope, memory.id)
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
 

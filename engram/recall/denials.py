@@ -329,6 +329,8 @@ def _object_terms(pattern: str) -> tuple[str | None, frozenset[str]]:
 
 
 def _in_force_at(visibility: Visibility) -> Visibility:
-    # A denial holds from when it was known, whatever time the question is about;
-    # and being archived does not bring it back.
-    return replace(visibility, valid_at=None, include_archived=False)
+    # A denial holds from when it was known, whatever time the question is about. One that faded,
+    # or was put aside, is offered no more: nobody took it back.
+    return replace(
+        visibility, valid_at=None, include_stale=True, include_archived=True, include_expired=True
+    )

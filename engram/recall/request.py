@@ -53,6 +53,7 @@ class Visibility:
         include_archived: Archived memories count too.
         include_test: Test memories count too.
         include_stale: Memories count that have not been used for long; with ``as_of`` always.
+        include_expired: Expired memories count too, but for those past a date of their own.
     """
 
     now: datetime
@@ -61,6 +62,7 @@ class Visibility:
     include_archived: bool = False
     include_test: bool = False
     include_stale: bool = True
+    include_expired: bool = False
 
     @property
     def moment(self) -> datetime:
@@ -91,8 +93,9 @@ class Visibility:
     def standing(self) -> tuple[MemoryStatus, ...]:
         """The statuses that count now."""
         archived = (MemoryStatus.ARCHIVED,) if self.include_archived else ()
+        expired = (MemoryStatus.EXPIRED,) if self.include_expired else ()
         replaced = (MemoryStatus.SUPERSEDED,) if self.valid_at is not None else ()
-        return (MemoryStatus.ACTIVE, *archived, *replaced)
+        return (MemoryStatus.ACTIVE, *archived, *expired, *replaced)
 
     def _stands(self, memory: Memory) -> bool:
         if memory.status is MemoryStatus.ACTIVE:

@@ -18,6 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -343,7 +344,7 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
     return problem(refused(error.errors(), "The request"))
 
 
-async def on_http_exception(_: Request, error: Exception) -> Response:
+async def on_http_exception(request: Request, error: Exception) -> Response:
     """Answer for addresses and methods that do not exist, and for bodies that cannot be read."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error, TooLarge):
@@ -351,14 +352,21 @@ async def on_http_exception(_: Request, error: Exception) -> Response:
     if error.status_code == _NO_SUCH_PLACE:
         return problem(no_such_address(), error.status_code)
     if error.status_code == _METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow")
+        allowed = _methods_at(request)
         answer = problem(
             NoSuchAddress("This address does not take that method.", allowed=allowed),
             error.status_code,
         )
-        answer.headers.update(error.headers or {})
+        answer.headers["Allow"] = allowed
         return answer
     return problem(InvalidInput("The request cannot be read."), error.status_code)
+
+
+def _methods_at(request: Request) -> str:
+    """All that the address takes: whoever refuses a method knows one of its routes only."""
+    routes = (one for one in request.app.routes if isinstance(one, Route))
+    taking = [one for one in routes if one.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for one in taking for method in one.methods or ()}))
 
 
 class TooLarge(HTTPException):

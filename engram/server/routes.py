@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -205,16 +205,10 @@ def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
     """
     parameters: dict[str, Any] = {"request": Request, "namespace": NamespaceName}
     parameters |= {"user_id": UserName, **{name: PLACES[name] for name in operation.placed}}
-    known = frozenset(operation.queried)
 
     async def route(request: Request, namespace: str, user_id: str, **given: Any) -> Any:
         scope = Scope.of(namespace, user_id)
-        if not request.query_params.keys() <= known:
-            # A misspelt filter would leave nothing out.
-            raise InvalidQuery(
-                "A parameter in the address means nothing here.",
-                allowed=", ".join(operation.queried) or "none",
-            )
+        _check_parameters(request, operation.queried)
         if not operation.has_body:
             await _refuse_body(request, operation)
         state = request.app.state
@@ -233,6 +227,18 @@ def _route(operation: Operation[Any, Any]) -> Callable[..., Any]:
     # FastAPI reads what a route takes from here; it differs by operation.
     route.__signature__ = Signature([*signature, *_queried(operation)])  # type: ignore[attr-defined]  # inspect documents it
     return route
+
+
+def _check_parameters(request: Request, known: Collection[str]) -> None:
+    """A misspelt filter would leave nothing out.
+
+    Raises:
+        InvalidQuery: the address has another parameter than these.
+    """
+    if not request.query_params.keys() <= set(known):
+        raise InvalidQuery(
+            "A parameter in the address means nothing here.", allowed=", ".join(known) or "none"
+        )
 
 
 async def _refuse_body(request: Request, operation: Operation[Any, Any]) -> None:
@@ -326,6 +332,7 @@ class Readiness(BaseModel):
 
 async def health(request: Request, engine: Engine) -> Health:
     """Whether the process answers; says nothing about what is behind it."""
+    _check_parameters(request, ())
     if caller_of(request.scope).access is None:
         return Health(version=VERSION)
     return Health(
@@ -361,6 +368,7 @@ class ReadinessCheck:
 
     async def ready(
         self,
+        request: Request,
         engine: Engine,
         only: Annotated[
             Literal["store"] | None,
@@ -368,6 +376,7 @@ class ReadinessCheck:
         ] = None,
     ) -> Readiness:
         """Whether Temporal and the store answer; 503 if one of them does not."""
+        _check_parameters(request, ("only",))
         last = self._both if only is None else self._store
         async with last.asking:
             if last.at is None or time.monotonic() - last.at >= self._holds:

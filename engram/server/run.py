@@ -134,42 +134,45 @@ _GRACE_SECONDS = 5
 _WAITING = 128
 _KEEP_ALIVE_SECONDS = 75
 _HEAD_SECONDS = 10
+_REST_SECONDS = 30
 
 
 class _TimedHeads(H11Protocol):
-    """Ends a connection on which no whole head of a request comes in time.
+    """Ends a connection on which no whole head, or rest of an answered request, comes in time.
 
     uvicorn bounds only the time between an answer and the next request. Whoever connects and
     says nothing, or a letter now and then, would keep an open file of the process for ever.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _gets_rest = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """See the base class."""
         super().connection_made(transport)
-        self._expect_head()
+        self._expect(_HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
         """See the base class."""
         super().data_received(data)
         is_asked = self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY)
         # The rest of a body that was refused may be long, and whoever sends it then reads why.
-        if is_asked or self.conn.their_state is h11.SEND_BODY:
+        gets_rest = self.conn.their_state is h11.SEND_BODY and not is_asked
+        if is_asked or gets_rest is not self._gets_rest:
             self._expect_nothing()
+        self._gets_rest = gets_rest
         if not is_asked:
-            self._expect_head()
+            self._expect(_REST_SECONDS if gets_rest else _HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See the base class."""
         self._expect_nothing()
         super().connection_lost(exc)
 
-    def _expect_head(self) -> None:
+    def _expect(self, seconds: float) -> None:
         """From the first letter on: a further one does not put it off."""
         if self._deadline is None:
-            end = self.timeout_keep_alive_handler
-            self._deadline = self.loop.call_later(_HEAD_SECONDS, end)
+            self._deadline = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def _expect_nothing(self) -> None:
         if self._deadline is not None:

@@ -112,7 +112,7 @@ class UiDoor:
             if not same_secret(path.removeprefix(_CODEC), f"{self._capability}/decode"):
                 raise no_such_address()
         elif path.startswith(_ENTRANCE):
-            self._enter(path.removeprefix(_ENTRANCE))
+            self._enter(str(scope["method"]), path.removeprefix(_ENTRANCE))
         elif not same_secret(_cookie_of(headers), self._visit):
             raise AccessDenied(
                 "This page is open in another browser, or not open any more.",
@@ -121,7 +121,10 @@ class UiDoor:
             )
         return OWNER
 
-    def _enter(self, ticket: str) -> None:
+    def _enter(self, method: str, ticket: str) -> None:
+        if method != "GET":
+            # What only looks whether the address answers uses nothing up.
+            raise AccessDenied("This address is only opened.", allowed="GET")
         if self._used or not same_secret(ticket, self._ticket):
             raise AccessDenied(
                 "This address has been used.", hint="It works once. Run `engram ui` again."

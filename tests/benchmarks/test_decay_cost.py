@@ -24,6 +24,7 @@ from engram.contracts.lifecycle import WalkInput
 from engram.domain.memories import Episode, MemoryStatus, MemoryType
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
+from engram.embedding.choice import make_embedder
 from engram.lifecycle.decisions import rulebook
 from engram.lifecycle.review import Reviewer
 from engram.ports import SparseVector, TextVectors
@@ -105,7 +106,7 @@ async def cost(folder: Path, stored: int) -> Cost:
     try:
         for batch in batched(points(stored), 64):
             await repository._insert(MemoryType.EPISODIC, batch)  # noqa: SLF001 - a million points, made once
-        reviewer = Reviewer(repository, lambda: uuid4().hex)
+        reviewer = Reviewer(repository, make_embedder("wordllama"), lambda: uuid4().hex)
         best = float("inf")
         for number in range(PASSES):
             work = WalkInput(scope=SCOPE, now=NOW + timedelta(hours=number), rules=RULES, batch=100)

@@ -203,6 +203,8 @@ async def test_reading_is_ready_without_temporal(
     assert (answer.status_code, answer.json()) == (200, {"store": "answers"})
     assert (await fresh.get("/v1/ready")).status_code == 503
     assert (await fresh.get("/v1/ready", params={"only": "temporal"})).status_code == 422
+    for address in ("/v1/ready?only=store&x=1", "/v1/ready?onyl=store", "/v1/health?x=1"):
+        assert (await fresh.get(address)).status_code == 422
 
 
 async def test_reading_is_not_ready_without_the_store(
@@ -272,6 +274,8 @@ async def test_another_method_is_named_and_an_empty_body_will_do(
     wrong = await web.get(f"{USER}/consolidate", headers=headers)
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
     assert (wrong.json()["allowed"], wrong.json()["hint"]) == ("POST", None)
+    for open_to_all in ("/v1/health", "/v1/ready"):
+        assert (await web.post(open_to_all)).headers["allow"] == "GET, HEAD"
     right = await web.post(f"{USER}/consolidate", headers=headers)
     assert (right.status_code, right.json()["dry_run"]) == (200, False)
 

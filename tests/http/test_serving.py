@@ -212,13 +212,16 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
     return head
 
 
+REFUSED = b"POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("asked", "then"),
     [
         (b"", b""),
         (b"", b"GET /v1/health HTTP/1.1\r\nHo"),
         (b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /v1/health HTTP/1.1\r\n"),
-        (b"POST /v1/none HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n", b"half"),
+        (REFUSED % 9, b"half"),
     ],
     ids=["nothing", "half a head", "half a second head", "half a body that was refused"],
 )
@@ -227,6 +230,7 @@ async def test_a_connection_without_a_whole_request_ends(
 ) -> None:
     """Whoever says nothing, or no more than a part, does not keep a connection."""
     monkeypatch.setattr("engram.server.run._HEAD_SECONDS", 0.05)
+    monkeypatch.setattr("engram.server.run._REST_SECONDS", 0.05)
     async with connected(url) as (reader, writer), asyncio.timeout(10):
         if asked:
             writer.write(asked)
@@ -235,12 +239,17 @@ async def test_a_connection_without_a_whole_request_ends(
         assert await reader.read() == b""
 
 
+@pytest.mark.parametrize("asked", [b"", REFUSED % 99_999], ids=["a head", "a refused body"])
 async def test_a_letter_now_and_then_keeps_no_connection(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch, asked: bytes
 ) -> None:
-    """The time for a head counts from its first letter, not from the last one."""
+    """The time for a head, or the rest of a body, counts from its first letter, not the last."""
     monkeypatch.setattr("engram.server.run._HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("engram.server.run._REST_SECONDS", 0.2)
     async with connected(url) as (reader, writer), asyncio.timeout(10):
+        if asked:
+            writer.write(asked)
+            assert b" 401 " in await answered(reader)
         writer.write(b"GET /")
         ended = asyncio.create_task(reader.read())
         while not ended.done():
@@ -249,6 +258,32 @@ async def test_a_letter_now_and_then_keeps_no_connection(
         # A letter that was on its way when it ended is answered with a reset.
         with suppress(ConnectionResetError):
             assert await ended == b""
+
+
+async def test_who_sends_the_rest_of_a_refused_body_may_ask_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time that the rest took is none of what the next head may take."""
+    monkeypatch.setattr("engram.server.run._REST_SECONDS", 0.5)
+    async with connected(url) as (reader, writer), asyncio.timeout(10):
+        writer.write(REFUSED % 9)
+        assert b" 401 " in await answered(reader)
+        writer.write(b"half")
+        await writer.drain()
+        writer.write(b" and.")
+        # Longer than a rest may take: another one, who sends half of it, is away meanwhile.
+        await gone_meanwhile(url)
+        writer.write(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in await answered(reader)
+
+
+async def gone_meanwhile(url: str) -> None:
+    """Wait until somebody who sends half of a refused body has no connection any more."""
+    async with connected(url) as (reader, writer):
+        writer.write(REFUSED % 9)
+        await answered(reader)
+        writer.write(b"half")
+        assert await reader.read() == b""
 
 
 async def test_who_has_asked_keeps_the_connection(

@@ -60,7 +60,9 @@ class DirectPasses:
         """See :meth:`engram.temporal.passes.PassRunner.decay`."""
         assert at is None
         work = self._work(scope, population, dry_run)
-        done: ReviewOutput = await Reviewer(self.store, self.write_id).review(work)
+        done: ReviewOutput = await Reviewer(
+            self.store, make_embedder("wordllama"), self.write_id
+        ).review(work)
         return done.report
 
     async def promote(

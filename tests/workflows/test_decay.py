@@ -31,6 +31,7 @@ from engram.domain.memories import (
     AnyMemory,
     Category,
     DerivedMemory,
+    LifecycleState,
     Link,
     LinkKind,
     MemoryForm,
@@ -56,6 +57,7 @@ from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults
 from tests.support.digested_memory import digests_of
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
+from tests.support.recall_memories import negation
 from tests.support.stores import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -293,16 +295,56 @@ async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
         assert (was.status, was.superseded_by) == (MemoryStatus.SUPERSEDED, likes.id)
         assert (await lives.passes.decay(lives.scope)).reviewed == 0
         await lives.store.delete(lives.scope, likes.type, [likes.id])
-        tomorrow = WalkInput(
-            scope=lives.scope,
-            now=datetime.now(UTC) + timedelta(days=1, minutes=1),
-            rules=erasing.lifecycle_rules,
-            batch=10,
-            position=WalkPosition(),
-        )
-        done = await Reviewer(lives.store, lambda: uuid4().hex).review(tomorrow)
-        assert done.report.erased == 1
+        assert (await _tomorrow(lives, erasing)).erased == 1
         assert set(await lives.store.get(lives.scope, [said.id])) == set()
+
+
+async def test_a_denial_is_erased_after_the_last_that_it_denies(
+    temporal_client: Client, store: EdgeRepository
+) -> None:
+    """Kept while that would answer again, looked at once a day; one that is over goes at once."""
+    erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
+    async with lifecycle_workers(temporal_client, store, erasing) as lives:
+        left: dict[str, Any] = {
+            "archived_at": ago(11),
+            "lifecycle": LifecycleState.ARCHIVED,
+            "scope": lives.scope,
+            "known_at": ago(20),
+        }
+        denial, of_nothing, taken_back = (
+            negation(f"The user does not drink {what}", f"drink {what}", status=status, **left)
+            for what, status in (
+                ("tea", MemoryStatus.ARCHIVED),
+                ("milk", MemoryStatus.ARCHIVED),
+                ("mate", MemoryStatus.SUPERSEDED),
+            )
+        )
+        drinks, again = (
+            knowledge(lives.scope, f"The user always drinks {what}", ago(30))
+            for what in ("tea", "mate")
+        )
+        await lives.keep(denial, of_nothing, taken_back, drinks, again)
+        assert (await lives.passes.decay(lives.scope, dry_run=True)).erased == 2
+        assert (await lives.passes.decay(lives.scope)).erased == 2
+        ids = [denial.id, of_nothing.id, taken_back.id]
+        assert set(await lives.store.get(lives.scope, ids)) == {denial.id}
+        assert (await lives.passes.decay(lives.scope)).reviewed == 0
+        await lives.store.delete(lives.scope, drinks.type, [drinks.id])
+        assert (await _tomorrow(lives, erasing)).erased == 1
+        assert await lives.store.get(lives.scope, ids) == {}
+
+
+async def _tomorrow(lives: LifecycleUser, settings: Settings) -> DecayReport:
+    """What a pass does a day later."""
+    work = WalkInput(
+        scope=lives.scope,
+        now=datetime.now(UTC) + timedelta(days=1, minutes=1),
+        rules=settings.lifecycle_rules,
+        batch=10,
+        position=WalkPosition(),
+    )
+    reviewer = Reviewer(lives.store, make_embedder("wordllama"), lambda: uuid4().hex)
+    return (await reviewer.review(work)).report
 
 
 class _FailsToDelete:
@@ -373,7 +415,9 @@ async def test_two_passes_at_once_and_recalls_lose_nothing(
         work = WalkInput(
             scope=lives.scope, now=datetime.now(UTC), rules=rules, batch=3, position=WalkPosition()
         )
-        reviewers = [Reviewer(store, lambda: uuid4().hex) for _ in range(2)]
+        reviewers = [
+            Reviewer(store, make_embedder("wordllama"), lambda: uuid4().hex) for _ in range(2)
+        ]
 
         async def recalls(log: AccessLog) -> None:
             for _ in range(5):

@@ -30,6 +30,7 @@ from engram.storage.edge import EdgeRepository
 from engram.storage.updates import update_memories
 from tests.support.consolidation_workers import Faults
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
+from tests.support.recall_memories import negation
 from tests.support.stores import worker_settings
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -128,6 +129,23 @@ async def test_a_refusal_counts_beside_the_rises_and_once(
         assert once.vitals.refused_at is not None
         assert (await lives.passes.promote(lives.scope)).considered == 1
         assert await lives.now(plain) == once
+
+
+async def test_what_was_denied_since_becomes_no_habit(lives: LifecycleUser) -> None:
+    """A pass refuses it once, as a dry run tells; what was told after the denial is promoted."""
+    denied = knowledge(lives.scope, HABIT, EARLIER, **EARNED)
+    denial = negation("The user does not drink tea", "drink tea", scope=lives.scope, known_at=NOW)
+    since = knowledge(lives.scope, f"{HABIT} again", NOW + timedelta(hours=1), **EARNED)
+    await lives.keep(denied, denial, since)
+    tried = await lives.passes.promote(lives.scope, dry_run=True)
+    report = await lives.passes.promote(lives.scope)
+    (habit,) = await habits(lives)
+    assert habit.content == since.content
+    assert tried.promoted == report.promoted == (habit.id,)
+    refused = await lives.now(denied)
+    assert refused.vitals is not None
+    assert refused.vitals.refused_at is not None
+    assert (await lives.passes.promote(lives.scope)).considered == 0
 
 
 async def test_a_dry_run_of_promotion_writes_nothing(lives: LifecycleUser) -> None:

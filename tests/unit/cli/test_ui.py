@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from engram.cli.serving import address_told, browser_opened
-from engram.errors import InvalidInput
+from engram.errors import AccessDenied, InvalidInput
 from engram.server.run import loopback_listeners
 from engram.server.ui import UiDoor
 from engram.system import new_secret
@@ -66,3 +66,20 @@ def test_nobody_else_answers_at_the_name_of_the_page() -> None:
                 # In use; or, for machines without IPv6, an address that nobody has.
                 with pytest.raises(OSError, match=r"^\[Errno (98|99|48|49)\]"):
                     other.bind((host, port))
+
+
+async def test_only_opening_the_address_uses_it_up() -> None:
+    """A look by another method, as programs that check links have, leaves it to the browser."""
+    door = UiDoor.at(1, new_secret)
+    address = urlsplit(door.first_url)
+    asked = {
+        "type": "http",
+        "path": address.path,
+        "headers": [(b"host", address.netloc.encode())],
+    }
+    for method in ("HEAD", "POST", "OPTIONS"):
+        with pytest.raises(AccessDenied, match="only opened"):
+            await door.admit({**asked, "method": method})
+    await door.admit({**asked, "method": "GET"})
+    with pytest.raises(AccessDenied, match="has been used"):
+        await door.admit({**asked, "method": "GET"})

@@ -398,7 +398,7 @@ async def test_no_turn_is_found_by_the_words_of_one_that_was_erased_at_its_end(
     )
     rules = LifecycleRules(expiry=ExpiryRules(erase_after_days=1))
     for days in (10, 20, 30):
-        await Reviewer(repository, new_write_id).review(
+        await Reviewer(repository, make_embedder("wordllama"), new_write_id).review(
             WalkInput(scope=talk.scope, now=when(1) + timedelta(days=days), rules=rules, batch=50)
         )
     assert (await repository.get(talk.scope, talk.ids)).keys() == {*talk.ids} - {talk.ids[1]}

@@ -92,6 +92,18 @@ def test_what_a_confirmation_brings_back_does_not_leave_at_once() -> None:
         assert back.status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.parametrize("put_aside", [True, False])
+def test_a_confirmation_drops_an_end_that_has_come(put_aside: bool) -> None:
+    """Also where no pass has seen to it, or it was put aside before; one to come still holds."""
+    told: AnyMemory = semantic(expires_at=day(3))
+    told = decisions.demote(told, day(1), RULES).memory if put_aside else told
+    confirmed = decisions.confirm(told, day(3), RULES).memory
+    assert (confirmed.status, confirmed.expires_at) == (MemoryStatus.ACTIVE, None)
+    assert stays(confirmed, 4)
+    before = decisions.confirm(told, day(2), RULES).memory
+    assert (before.status, before.expires_at) == (MemoryStatus.ACTIVE, day(3))
+
+
 def test_a_dispute_refutes_and_a_confirmation_takes_it_back() -> None:
     """Disputed: out of the answers, counted once, and all of it undone by a confirmation."""
     used = settle(recalled(semantic(), T0), T0, RULES).memory

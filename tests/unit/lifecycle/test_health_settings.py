@@ -85,7 +85,14 @@ def test_each_setting_moves_its_bound(
     }
 
 
-@pytest.mark.parametrize("refused", [{"disputed_with": ("x",)}, {"category": "commitment"}])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"disputed_with": ("x",)},
+        {"category": "commitment"},
+        {"vitals": {"promotion_attempts": 1, "refused_at": T0}},
+    ],
+)
 def test_what_promotion_refuses_does_not_wait_for_it(refused: dict[str, Any]) -> None:
     """Nothing is stuck that would not be promoted if passes ran."""
     assert ailments([semantic(**_READY)], 40) == {Ailment.NOTHING_PROMOTES}

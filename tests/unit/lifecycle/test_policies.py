@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engram.domain.memories import AnyMemory, MemoryStatus, Term, Tier
-from engram.domain.rules import EnergyRules, LifecycleSettings, RetentionRules
+from engram.domain.rules import EnergyRules, LifecycleRules, LifecycleSettings, RetentionRules
 from engram.lifecycle.decisions import decide, fingerprint, review_at, settle
 from engram.lifecycle.policies import (
     DecayPolicy,
@@ -19,9 +22,13 @@ from engram.lifecycle.policies import (
     decay_score,
     heat,
     later,
+    placement_value,
     policy_for,
+    quality,
+    stale_at,
     term_of,
     tier_of,
+    trust,
 )
 from tests.support.lifecycle_memories import (
     ENERGY,
@@ -213,6 +220,44 @@ def test_time_that_is_still_to_come_counts_as_none() -> None:
     assert days_between(T0, T0 + timedelta(seconds=0.5)) == 0.5 / 86_400
     assert RETENTION.value(episode(), day(-1)) == RETENTION.value(episode(), T0)
     assert Energy(EnergyRules()).value(episode(), day(-1)) == 1
+
+
+@given(
+    st.sampled_from([episode, fact, semantic, habit, negation]),
+    st.floats(0, 1),
+    st.floats(-400, 400),
+    st.integers(0, 3),
+    st.floats(-2, 2),
+    st.sampled_from([RULES, ENERGY, rules(retention={"archive_below": 0.0})]),
+)
+def test_every_value_lies_in_its_range_whenever_it_is_asked_for(
+    make: Callable[..., AnyMemory],
+    importance: float,
+    at: float,
+    recalls: int,
+    ahead: float,
+    under: LifecycleRules,
+) -> None:
+    """Of whatever importance, used or not, told before or after the moment that is asked about."""
+    told = {} if make is episode else {"confidence": {"last_confirmed": day(ahead)}}
+    memory = make(importance=importance, created_at=day(ahead), **told)
+    memory = recalled(memory, day(ahead), recalls, under) if recalls else memory
+    policy, now = policy_for(under, "default"), day(at)
+    for value in (decay_score, heat, placement_value, trust):
+        assert 0 <= value(memory, now, under) <= 1
+    for moment in (now, day(ahead), policy.leaves_at(memory) or now):
+        assert 0 <= decay_score(memory, moment, under) <= 1
+    assert 0 <= quality(memory, now, under).value <= 1
+    assert policy.value(memory, now) >= 0
+    assert policy.explain(memory, now)
+    stale = stale_at(memory, under.value, policy)
+    assert stale is None or stale >= policy.falls_from(memory)
+
+
+def test_what_falls_from_the_start_and_is_told_ahead_is_not_on_its_way_out_yet() -> None:
+    """Importance 0 and a clock that is behind: from the moment it was told it is out."""
+    ahead = semantic(importance=0.0, created_at=day(1), confidence={"last_confirmed": day(1)})
+    assert [decay_score(ahead, day(at), RULES) for at in (0, 1, 2)] == [0, 1, 1]
 
 
 def test_the_calendar_ends() -> None:

@@ -12,13 +12,14 @@ from engram.domain.memories import (
     LinkKind,
     MemoryForm,
     MemoryStatus,
+    ProceduralMemory,
     Provenance,
     SemanticMemory,
     Slot,
     Tier,
     Vitals,
 )
-from engram.lifecycle.decisions import dispute, settle
+from engram.lifecycle.decisions import dispute, protect, settle
 from engram.lifecycle.links import MAX_LINKS, Observed, linked
 from engram.lifecycle.policies import Energy
 from engram.lifecycle.promotion import following, is_habit, promotable, promoted, trigger_context
@@ -44,6 +45,7 @@ def ready(content: str = "The user always drinks tea in the morning.") -> Semant
         ({"disputed_with": ("x",)}, "not disputed"),
         ({"expires_at": day(9)}, "not ephemeral"),
         ({"category": "commitment"}, "no commitment"),
+        ({"vitals": Vitals(refused_at=T0)}, "not denied when it was looked at"),
     ],
 )
 def test_promotion_needs_all_its_conditions(changes: dict[str, object], missing: str) -> None:
@@ -301,6 +303,20 @@ def test_a_habit_is_as_true_as_its_source_and_rests_on_the_same_turns() -> None:
     still = following(gone, aside)
     assert still is not None
     assert still.status is MemoryStatus.SUPERSEDED
+
+
+def test_a_habit_has_what_its_source_has_by_now() -> None:
+    """Told again, the knowledge lasts, matters and is labelled otherwise; so is the habit."""
+    made = promoted(ready().model_copy(update={"expires_at": day(9)}), day(1), RULES)
+    now = {"expires_at": None, "importance": 0.9, "tags": ("drinks",), "metadata": {"app": "x"}}
+    told = made.source.model_copy(update=now)
+    after = following(made.habit, told)
+    assert after is not None
+    assert {name: getattr(after, name) for name in now} == now
+    assert following(after, told) is None
+    kept = protect(made.habit, day(2), RULES).memory
+    assert isinstance(kept, ProceduralMemory)
+    assert following(kept, made.source) is None
 
 
 def test_a_habit_has_from_its_source_when_an_old_turn_was_brought_in() -> None:

@@ -173,6 +173,7 @@ def test_a_turn_that_was_kept_is_looked_at_again_after_a_day_at_most() -> None:
     assert start(kept, episode(**{**looked, "vitals": {"last_decay": day(5)}}), erasing) == day(6)
     assert start(kept, episode(**{**looked, "vitals": {"last_decay": day(4)}}), erasing) == day(5)
     assert start(kept, episode(**{**looked, "vitals": {}}), erasing) == day(5)
+    assert start(kept, negation(**looked), erasing) == day(7)
     assert start(kept, fact(**looked), erasing) == day(5)
     assert start(kept, episode(vitals={"last_decay": day(6)}), erasing) is None
 

@@ -40,6 +40,7 @@ from engram.transfer.memories import ImportedMemory
 from tests.support.clock import NOW
 from tests.support.handled_store import ADA, HandledStore, ago
 from tests.support.lifecycle_workers import knowledge, turn
+from tests.support.recall_memories import negation
 
 HABIT = "The user always drinks tea when working late"
 
@@ -270,6 +271,16 @@ async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
         assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
         await handled.ask(saying("confirm"), about(of))
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+
+
+async def test_what_was_denied_is_no_habit_by_hand_either(handled: HandledStore) -> None:
+    """Neither tried nor done: nobody would ever be told of it."""
+    told = knowledge(ADA, HABIT, ago(4))
+    denial = negation("The user does not drink tea", "drink tea", scope=ADA, known_at=ago(1))
+    await handled.keep(told, denial)
+    for dry_run in (True, False):
+        acted = await handled.ask(saying("force-promote"), about(told.id, dry_run=dry_run))
+        assert acted.habit_id is None
 
 
 async def test_promoting_by_hand_makes_one_habit(handled: HandledStore) -> None:

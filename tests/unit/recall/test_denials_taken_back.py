@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -15,14 +16,16 @@ from engram.contracts.consolidation import MarkConsolidatedInput
 from engram.domain.memories import MemoryStatus, MemoryType, NegationFact, SemanticMemory
 from engram.domain.scope import Scope
 from engram.language.negation_scope import covers
+from engram.lifecycle.decisions import settle
 from engram.recall.context import Briefing
 from engram.storage.edge import EdgeRepository
-from engram.storage.updates import every_page, one_memory
+from engram.storage.updates import every_page, one_memory, update_memories
 from tests.support.in_process_memory import InProcessMemory, run
 from tests.support.recall_memories import day
 from tests.support.sizes import examples
 
 NOW = day(27)
+LATER = day(900)
 
 
 @dataclass
@@ -52,9 +55,21 @@ class Somebody:
         every = [one async for page in pages for one in page]
         return [one for one in every if isinstance(one, NegationFact) and one.status is status]
 
-    async def answers(self, question: str, **more: Any) -> list[str]:
+    async def fade_denials(self) -> None:
+        """Nobody asks for what is denied for so long that it leaves the answers."""
+        rules = self.memory.settings.lifecycle_rules
+        ids = [one.id for one in await self.denials()]
+        await update_memories(
+            self.memory.repository,
+            self.scope,
+            ids,
+            lambda one: settle(one, LATER, rules).memory,
+            new_write_id=lambda: uuid4().hex,
+        )
+
+    async def answers(self, question: str, now: datetime = NOW, **more: Any) -> list[str]:
         """What is concluded of it, the best first."""
-        hits = await self.memory.recall(self.scope, question, NOW, **more)
+        hits = await self.memory.recall(self.scope, question, now, **more)
         kinds = (MemoryType.SEMANTIC, MemoryType.NEGATION)
         return [hit.memory.content for hit in hits if hit.memory.type in kinds]
 
@@ -126,6 +141,35 @@ async def test_a_later_affirmation_ends_the_denial(
     told = await ada.answers(turns[-1])
     assert told
     assert not any("not" in one or "n't" in one or "never" in one for one in told)
+
+
+@pytest.mark.parametrize("few", [True, False])
+async def test_a_denial_that_faded_denies_until_it_is_taken_back(
+    ada: Somebody, monkeypatch: pytest.MonkeyPatch, few: bool
+) -> None:
+    """Leaving the answers takes nothing back; saying the opposite does, however many there are."""
+    if not few:
+        monkeypatch.setattr("engram.lifecycle.denials._FEW", 0)
+    await ada.says("I always drink green tea in the morning.", "I don't drink green tea.")
+    await ada.fade_denials()
+    assert await ada.denials() == []
+    so = "The user always drinks green tea in the morning."
+    assert so not in await ada.answers("What do I drink in the morning?", LATER)
+    assert so not in await ada.briefing()
+    await ada.says("I drink green tea again.")
+    (ended,) = await ada.denials(MemoryStatus.SUPERSEDED)
+    assert ended.superseded_by
+    told = {so, "The user drinks green tea."}
+    assert set(await ada.answers("What do I drink in the morning?", LATER)) == told
+
+
+async def test_who_does_not_drink_it_any_more_may_like_it(ada: Somebody) -> None:
+    """Nothing is said of liking, so nothing of it is left when it is drunk again."""
+    await ada.says("I like gin.", "I don't drink gin any more.")
+    assert "The user likes gin." in await ada.answers("Do I like gin?")
+    await ada.says("I drink gin again.")
+    told = await ada.answers("Do I like gin?")
+    assert set(told) == {"The user likes gin.", "The user drinks gin."}
 
 
 async def test_before_it_was_taken_back_it_still_denies(ada: Somebody) -> None:

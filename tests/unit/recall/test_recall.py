@@ -6,10 +6,11 @@ import pytest
 
 from engram.consolidation.turns import turns_before
 from engram.domain.confidence import ExtractionMethod
-from engram.domain.memories import Episode, Link, MemoryStatus, MemoryType
+from engram.domain.memories import Episode, LifecycleState, Link, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import InvalidQuery
 from engram.ports import Page, Replacement
+from engram.recall import denials as recall_denials
 from engram.recall.request import RecallRequest
 from tests.support.recall_memories import (
     ADA,
@@ -107,6 +108,35 @@ async def test_a_denial_counts_from_when_it_was_known(memories: Memories) -> Non
     asked = "Do I use MongoDB?"
     assert contents(await memories.ask(asked, as_of=day(15))) == ["The user does use MongoDB"]
     assert contents(await memories.ask(asked, as_of=day(25))) == ["The user does not use MongoDB"]
+
+
+@pytest.mark.parametrize("at_hand", [True, False])
+@pytest.mark.parametrize(
+    ("became", "denies"),
+    [
+        ({"status": MemoryStatus.ARCHIVED}, True),
+        ({"status": MemoryStatus.EXPIRED}, True),
+        ({"status": MemoryStatus.EXPIRED, "expires_at": day(30)}, False),
+        ({"lifecycle": LifecycleState.STALE}, True),
+        ({"status": MemoryStatus.SUPERSEDED, "superseded_known_at": day(30)}, False),
+    ],
+)
+async def test_a_denial_that_faded_goes_on_denying(
+    memories: Memories,
+    monkeypatch: pytest.MonkeyPatch,
+    became: dict[str, Any],
+    denies: bool,
+    at_hand: bool,
+) -> None:
+    """It ends by its own end, or taken back, however it is looked up; not by leaving answers."""
+    if not at_hand:
+        monkeypatch.setattr(recall_denials, "_NEGATIONS_KEPT", 0)
+        monkeypatch.setattr(recall_denials, "TOGETHER", 1)
+    said = semantic("The user does use MongoDB", 10)
+    denial = negation("The user does not use MongoDB", "use mongodb", 20, **became)
+    await memories.keep(said, denial)
+    hits = await memories.ask("Do I use MongoDB?", include_stale=False)
+    assert contents(hits) == ([] if denies else [said.content])
 
 
 async def test_a_denial_counts_whatever_is_asked_for(memories: Memories) -> None:

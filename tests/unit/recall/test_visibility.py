@@ -41,6 +41,7 @@ VISIBILITIES = st.builds(
     include_archived=FLAGS,
     include_test=FLAGS,
     include_stale=FLAGS,
+    include_expired=FLAGS,
 )
 COMMON: dict[str, st.SearchStrategy[Any]] = {
     "status": st.sampled_from(MemoryStatus),
@@ -255,6 +256,7 @@ def test_a_test_memory_does_not_count_unless_asked_for() -> None:
     [
         (Visibility(now=NOW), {"active"}),
         (Visibility(now=NOW, include_archived=True), {"active", "archived"}),
+        (Visibility(now=NOW, include_expired=True), {"active", "expired"}),
         (Visibility(now=NOW, valid_at=day(1)), {"active", "superseded"}),
     ],
 )
