@@ -46,6 +46,8 @@ from engram.recall.stages import (
 )
 from engram.settings import Settings
 
+# What puts the newest of several first has to see them all, however few answers are wanted.
+_FEWEST_LOOKED_FOR = 10
 # When filters that the store cannot check leave too few answers, so many more
 # searches are made, each for so many times the candidates.
 MORE_ROUNDS = 2
@@ -122,7 +124,8 @@ class Recaller:
         shown = request.limit
         if self._reranker is not None:
             shown = max(shown, self._settings.rerank_candidates)
-        chosen = await self._choose(replace_limit(question, shown), now)
+        looked_for = replace_limit(question, max(shown, _FEWEST_LOOKED_FOR))
+        chosen = (await self._choose(looked_for, now))[:shown]
         if self._reranker is not None:
             limit = self._settings.rerank_timeout
             chosen = await reranked(self._reranker, request.query, chosen, limit)
