@@ -182,15 +182,17 @@ def analyse(query: str, now: datetime) -> Analysis:
 _ASKS_FOR_A_NAME = re.compile(r"\b(?:names?|named|called|initials|spelt|spell)\b", re.IGNORECASE)
 
 
-def in_the_users_place(query: str, name: str) -> str | None:
+def in_the_users_place(query: str, name: str, now: datetime) -> str | None:
     """``query`` with "the user" where the user's own name stands; None where that is not asked.
 
     Not where the name itself is asked for ("Who is Kate?"), nor where the user speaks of
-    himself beside it, nor of somebody with another surname.
+    himself beside it, nor of somebody with another surname. Who is called May or Austin can ask
+    what happened in May, or at the Austin office.
 
     Args:
         query: A question.
         name: What the user is called, in any case; who has a surname is called by the first too.
+        now: When it is asked.
     """
     words = set(BARE_WORDS.findall(query.casefold()))
     first = name.partition(" ")[0]
@@ -201,14 +203,8 @@ def in_the_users_place(query: str, name: str) -> str | None:
     own = re.compile(
         rf"(?<![\w@.-])(?i:{re.escape(name)}|{re.escape(first)})(?![\w@-]|\.\w| [A-Z])"
     )
-    spelt_small = query == query.lower()
     asked = own.sub(
-        lambda found: (
-            "the user"
-            if found[0][0].isupper() or (spelt_small and _stands_for_somebody(query, found))
-            else found[0]
-        ),
-        query,
+        lambda found: "the user" if _stands_for_somebody(query, found, now) else found[0], query
     )
     rest = set(BARE_WORDS.findall(asked.casefold())) - SMALL_WORDS - {USER, "s"}
     return asked if asked != query and rest else None
@@ -220,11 +216,28 @@ _BEFORE_A_NAME = re.compile(
 )
 
 
-def _stands_for_somebody(query: str, found: re.Match[str]) -> bool:
-    """Whether a word without a capital is a name there: "does kate", and not "the rose"."""
-    owns = query.startswith("'s", found.end())
-    before = _BEFORE_A_NAME.search(query[: found.start()])
-    return before is not None and (owns or bool(before.group()))
+# Of Austin, Chase or Rose: "in Austin", "the Chase login", "a Rose bush".
+_BEFORE_A_THING = re.compile(r"\b(?:in|at|during|last|next|this|the|an?)\s+\Z", re.IGNORECASE)
+# "Will the roof be fixed?", "when may guests come?"
+_ASKS_BY_A_VERB = re.compile(r"(?:\A(?i:will|may)|\b(?:when|where|how|why) (?:will|may))\Z")
+
+
+def _stands_for_somebody(query: str, found: re.Match[str], now: datetime) -> bool:
+    """Whether a word is a name there, and neither a time nor a thing nor a verb.
+
+    Without a capital, where the whole is written so: "does kate", and not "the rose".
+    """
+    before = query[: found.start()]
+    owns = query.startswith(("'s", "\u2019s"), found.end())
+    if not found[0][0].isupper():
+        known = _BEFORE_A_NAME.search(before) if query == query.lower() else None
+        if known is None or not (owns or known.group()):
+            return False
+    if owns:
+        return True
+    if _BEFORE_A_THING.search(before) or _ASKS_BY_A_VERB.search(query[: found.end()]):
+        return False
+    return period_named(query, now) == period_named(before + query[found.end() :], now)
 
 
 def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:

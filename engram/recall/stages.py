@@ -54,7 +54,7 @@ from engram.recall.search import PreparedQuery
 # --- a question that calls the user by name is one about the user
 
 
-def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
+def asked_of_the_user(query: str, found: Iterable[AnyMemory], now: datetime) -> str | None:
     """``query`` put as one about the user, where it calls him by a name that was ``found``.
 
     "Where does Kate live?" is "Where does the user live?", once it is known that the user is
@@ -68,7 +68,7 @@ def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
     others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
     called = {name.casefold().partition(" ")[0] for name in others}
     for name in sorted(own):
-        asked = in_the_users_place(query, name)
+        asked = in_the_users_place(query, name, now)
         if asked is not None and name.partition(" ")[0] not in called:
             return asked
     return None
