@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from unicodedata import category
 
 from engram.domain.kept import kept
 from engram.domain.values import Period
@@ -276,9 +277,9 @@ class _Spelt:
     """The words of a text as they stand.
 
     Attributes:
-        order: All of them, in lower case.
-        numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it.
-        words: What has none.
+        order: All of them, in lower case; of what is written as one, such as a path, the pieces.
+        numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it; and pictures.
+        words: What is neither.
         names: Those of them that are written as a name.
         stems: Of the words.
         owners: Of what something is told: "Dune" in "the author of Dune" and "Dune's author".
@@ -295,15 +296,28 @@ class _Spelt:
 @kept(4096)
 def _spelt(text: str) -> _Spelt:
     whole = [word.removesuffix("'s") for word in WORDS_AND_SIGNS.findall(plain(text))]
-    order = tuple(word.casefold() for word in whole if word[0].isalnum())
-    pieces = {piece for word in order for piece in (word, *BARE_WORDS.findall(word))}
-    numbers = frozenset(piece for piece in pieces if any(map(str.isdigit, piece)))
+    low = [word.casefold() for word in whole if word[0].isalnum() or _is_picture(word)]
+    order = tuple(piece for word in low for piece in _pieces(word))
+    pieces = {piece for word in low for piece in (word, *BARE_WORDS.findall(word))}
+    numbers = frozenset(
+        piece for piece in pieces if any(map(str.isdigit, piece)) or _is_picture(piece)
+    )
     # Of what begins a text, nobody can tell.
     high = [word.casefold() for word in whole[1:] if word[0].isupper() and word != "I"]
     names = frozenset(piece for word in high for piece in BARE_WORDS.findall(word))
     words = frozenset(pieces - numbers)
     owners = frozenset(one or two for one, two in _OWNER.findall(text.casefold())) - SMALL_WORDS
     return _Spelt(order, numbers, words, names - numbers, _stems(words), owners)
+
+
+def _pieces(word: str) -> list[str]:
+    """Those of "opt/tools/backup.sh"; "c++" is itself."""
+    pieces = BARE_WORDS.findall(word)
+    return pieces if len(pieces) > 1 else [word]
+
+
+def _is_picture(word: str) -> bool:
+    return category(word[0]) == "So"
 
 
 _OWNER = re.compile(
@@ -315,9 +329,10 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
     """Whether ``query`` names a thing that ``one`` is about, and ``other`` is not.
 
     "The taxi in Rome" is not the one in Milan, and ENG-7 is not ENG-17: numbers and the like
-    are compared as they stand, names in any form. Another word counts where the other text has
-    a word of its own in its place: "my dentist", "my doctor". A verb is no thing, and neither is
-    the value in "Is the key still in Vault?".
+    are compared as they stand, names in any form. Another word, or a piece of a path, counts
+    where the other text has one of its own in its place: "my dentist", "my doctor". A verb is no
+    thing, and neither is the value in "Is the key still in Vault?". Whoever gives words as they
+    stand in ``one`` alone asks for that.
 
     Args:
         query: A question.
@@ -342,10 +357,23 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
         return True
     if reworded:
         return False
-    things = content_words(query).keys() & content_words(one).keys()
-    return any(
-        stem(word) in apart and not is_past(word) and _replaced(word, here.order, there.order)
-        for word in things
+    as_it_stands = _runs_in(asked.order, here.order) and not _runs_in(asked.order, there.order)
+    things = {word for word in _content_pieces(query) & _content_pieces(one) if stem(word) in apart}
+    things |= {letter for letter in spelt if len(letter) == 1}
+    return as_it_stands or any(
+        not is_past(word) and _replaced(word, here.order, there.order) for word in things
+    )
+
+
+def _runs_in(words: tuple[str, ...], text: tuple[str, ...]) -> bool:
+    """Whether the words stand in the text, one behind the other."""
+    long = len(words)
+    return any(text[at : at + long] == words for at in range(len(text) - long + 1))
+
+
+def _content_pieces(text: str) -> frozenset[str]:
+    return frozenset(
+        piece for word in content_words(text) for piece in (word, *BARE_WORDS.findall(word))
     )
 
 
@@ -354,13 +382,12 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
 
 
 def _replaced(word: str, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
-    """Whether another word stands in its place, behind the same one."""
-    before = dict(zip(here, ("", *here), strict=False)).get(word)
-    if before is None or before in _WHO_DOES:
-        return False
+    """Whether another word stands in its place, behind the same one; of a letter, another one."""
     known = set(here)
+    places = {last for last, then in zip(("", *here), here, strict=False) if then == word}
     return any(
-        then not in known for last, then in zip(("", *there), there, strict=False) if last == before
+        last in places - _WHO_DOES and then not in known and (len(word) > 1 or len(then) == 1)
+        for last, then in zip(("", *there), there, strict=False)
     )
 
 
