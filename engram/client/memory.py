@@ -314,8 +314,8 @@ class MemoryStore(
         """What answers ``query``, as a fenced block of text for a prompt; empty if nothing does.
 
         Every line has a date and a source; what holds now comes first, then what is
-        explicitly not so, then turns as they were said. A turn that quotes the block
-        teaches Engram nothing.
+        explicitly not so, then turns as they were said; of a long one the part that bears on
+        ``query``, with dots where it is cut. A turn that quotes the block teaches Engram nothing.
 
         Args:
             query: A question, or a few words.
