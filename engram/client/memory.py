@@ -36,6 +36,7 @@ from engram.recall.request import (
     RecallFilters,
     RecallRequest,
     names_of,
+    tags_of,
 )
 from engram.settings import Settings
 
@@ -398,8 +399,8 @@ class MemoryStore(
                 form=names_of(forms),
                 role=names_of(roles),
                 session_id=session_id,
-                tag=None if tags is None else tuple(tags),
-                without_tag=None if without_tags is None else tuple(without_tags),
+                tag=tags_of(tags),
+                without_tag=tags_of(without_tags),
                 run_id=run_id,
             )
         return await self._call(operations.memories.LIST_MEMORIES, asked)

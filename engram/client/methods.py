@@ -14,7 +14,7 @@ from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
 from engram.operations.refusals import typed_refusals
 from engram.operations.registry import AboutMemory, Question
-from engram.recall.request import names_of
+from engram.recall.request import names_of, tags_of
 
 if TYPE_CHECKING:
     from engram.consolidation.verify import Verification
@@ -145,9 +145,9 @@ class KnowledgeMethods(StoreMethods):
                 memory_types=type_members(memory_types),
                 status=status_member(status),
                 session_id=session_id,
-                tags=None if tags is None else tuple(tags),
+                tags=tags_of(tags),
                 include_test=include_test,
-                without_tags=None if without_tags is None else tuple(without_tags),
+                without_tags=tags_of(without_tags),
                 forms=names_of(forms),
                 roles=names_of(roles),
                 run_id=run_id,

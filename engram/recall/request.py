@@ -377,8 +377,8 @@ class RecallRequest(BaseModel):
             **options,
             "query": query,
             "memory_types": names_of(memory_types),
-            "tags": _listed(tags),
-            "without_tags": _listed(without_tags),
+            "tags": tags_of(tags),
+            "without_tags": tags_of(without_tags),
             "forms": names_of(forms),
             "roles": names_of(roles),
         }
@@ -440,8 +440,17 @@ class RecallRequest(BaseModel):
         )
 
 
-def _listed(tags: Sequence[str] | None) -> Any:
-    return tuple(tags) if isinstance(tags, list | set | frozenset) else tags
+def tags_of(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Tags, as they cross the wire; None for none given.
+
+    Raises:
+        InvalidQuery: it is no list, as one text is none: it would be taken for its letters.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise _no_tags()
+    return tuple(given)
 
 
 def names_of(given: Iterable[str] | str | None) -> tuple[str, ...] | None:
