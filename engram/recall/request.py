@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, Val
 from engram.domain.memories import (
     ANSWERING_FORMS,
     LONGEST_PLAIN,
+    MOST_DIGITS,
     STORED_TYPES,
     DerivedMemory,
     Episode,
@@ -225,8 +226,8 @@ def _pairs(wanted: Mapping[str, Plain] | None) -> Mapping[str, Plain] | None:
         )
     if wanted is not None and len(plain_part(wanted)) < len(wanted):
         raise InvalidQuery(
-            "Metadata is asked for by a key or text that is too long.",
-            allowed=f"up to {LONGEST_PLAIN} characters",
+            "Metadata is asked for by a key, text or number that is too long.",
+            allowed=f"up to {LONGEST_PLAIN} characters, or {MOST_DIGITS:,} digits",
         )
     return wanted
 
