@@ -448,7 +448,8 @@ class MemoryStore(
             TemporalUnavailable: Temporal cannot be reached.
             EngramError: what stopped the pass; what it left is still due.
         """
-        asked = operations.turns.Consolidate(test_only=test_only, dry_run=dry_run)
+        with typed_refusals():
+            asked = operations.turns.Consolidate(test_only=test_only, dry_run=dry_run)
         return await self._call(operations.turns.CONSOLIDATE, asked)
 
     async def end_session(self, session_id: str) -> SessionSummary | None:
