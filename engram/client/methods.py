@@ -778,7 +778,7 @@ class OperatingMethods(StoreMethods):
         """List the test memories of this user.
 
         Returns:
-            At most 200.
+            At most 200 of each type, oldest known first.
 
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
