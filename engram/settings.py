@@ -29,6 +29,7 @@ from engram.domain.rules import (
     RankingWeights,
     ReviewRules,
 )
+from engram.domain.scope import check_identifier
 from engram.domain.values import MOST_DAYS, MOST_MINUTES
 from engram.errors import InvalidSettings
 
@@ -372,6 +373,14 @@ class Settings(BaseSettings):
     def lifecycle_rules(self) -> LifecycleRules:
         """Everything that decisions about a memory's life depend on, as one value."""
         return LifecycleRules.of(self.lifecycle, self.confidence_weights)
+
+    @field_validator("personal_data_by_namespace", "learning_by_namespace")
+    @classmethod
+    def _of_namespaces(cls, value: dict[str, Any]) -> dict[str, Any]:
+        # Of a misspelt one nobody would notice that its rule holds for nothing.
+        for name in value:
+            check_identifier(name, "namespace")
+        return value
 
     @classmethod
     def load(cls, **values: Any) -> Settings:

@@ -373,7 +373,7 @@ def boost(
 
 @test.command("list")
 def list_tests(options: MemoryOptions) -> None:
-    """The test memories of a user, 200 at most.
+    """The test memories of a user, 200 of each type at most.
 
     Example: engram test list -u ada
     """

@@ -265,8 +265,9 @@ class Importing:
 def _format(given: SourceFormat | str | None) -> SourceFormat | None:
     try:
         return None if given is None else SourceFormat(given)
-    except ValueError as error:
-        raise InvalidInput("The format is unknown.", allowed=", ".join(SourceFormat)) from error
+    except ValueError:
+        # Not from it: its text would repeat what was given.
+        raise InvalidInput("The format is unknown.", allowed=", ".join(SourceFormat)) from None
 
 
 def _given(number: int, session: str, turn: Turn, now: datetime) -> FoundTurn:

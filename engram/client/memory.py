@@ -36,6 +36,7 @@ from engram.recall.request import (
     RecallFilters,
     RecallRequest,
     names_of,
+    tags_of,
 )
 from engram.settings import Settings
 
@@ -314,8 +315,8 @@ class MemoryStore(
         """What answers ``query``, as a fenced block of text for a prompt; empty if nothing does.
 
         Every line has a date and a source; what holds now comes first, then what is
-        explicitly not so, then turns as they were said. A turn that quotes the block
-        teaches Engram nothing.
+        explicitly not so, then turns as they were said; of a long one the part that bears on
+        ``query``, with dots where it is cut. A turn that quotes the block teaches Engram nothing.
 
         Args:
             query: A question, or a few words.
@@ -398,8 +399,8 @@ class MemoryStore(
                 form=names_of(forms),
                 role=names_of(roles),
                 session_id=session_id,
-                tag=None if tags is None else tuple(tags),
-                without_tag=None if without_tags is None else tuple(without_tags),
+                tag=tags_of(tags),
+                without_tag=tags_of(without_tags),
                 run_id=run_id,
             )
         return await self._call(operations.memories.LIST_MEMORIES, asked)
@@ -447,7 +448,8 @@ class MemoryStore(
             TemporalUnavailable: Temporal cannot be reached.
             EngramError: what stopped the pass; what it left is still due.
         """
-        asked = operations.turns.Consolidate(test_only=test_only, dry_run=dry_run)
+        with typed_refusals():
+            asked = operations.turns.Consolidate(test_only=test_only, dry_run=dry_run)
         return await self._call(operations.turns.CONSOLIDATE, asked)
 
     async def end_session(self, session_id: str) -> SessionSummary | None:

@@ -14,7 +14,7 @@ from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
 from engram.operations.refusals import typed_refusals
 from engram.operations.registry import AboutMemory, Question
-from engram.recall.request import names_of
+from engram.recall.request import names_of, tags_of
 
 if TYPE_CHECKING:
     from engram.consolidation.verify import Verification
@@ -59,7 +59,8 @@ def about(memory_id: str) -> AboutMemory:
 
 def _acting_on(memory_id: str, dry_run: bool, test_only: bool) -> ActOn:
     named = about(memory_id).memory_id
-    return operations.memories.ActOn(memory_id=named, dry_run=dry_run, test_only=test_only)
+    with typed_refusals():
+        return operations.memories.ActOn(memory_id=named, dry_run=dry_run, test_only=test_only)
 
 
 def type_members(
@@ -80,10 +81,11 @@ def status_member(given: MemoryStatus | str | None) -> MemoryStatus | None:
 def _member(kind: Any, value: object, what: str) -> Any:
     try:
         return kind(value)
-    except ValueError as error:
+    except ValueError:
+        # Not from it: its text would repeat what was given.
         raise InvalidQuery(
             f"The {what} is unknown.", allowed=", ".join(str(member) for member in kind)
-        ) from error
+        ) from None
 
 
 # --- what a memory store tells about its conclusions
@@ -145,9 +147,9 @@ class KnowledgeMethods(StoreMethods):
                 memory_types=type_members(memory_types),
                 status=status_member(status),
                 session_id=session_id,
-                tags=None if tags is None else tuple(tags),
+                tags=tags_of(tags),
                 include_test=include_test,
-                without_tags=None if without_tags is None else tuple(without_tags),
+                without_tags=tags_of(without_tags),
                 forms=names_of(forms),
                 roles=names_of(roles),
                 run_id=run_id,
@@ -181,10 +183,12 @@ class CommitmentMethods(StoreMethods):
         """
         if resolution not in set(Resolution):
             raise InvalidInput(
-                f"A commitment cannot be resolved as {resolution!r}.",
-                allowed=", ".join(Resolution),
+                "A commitment cannot be resolved like this.", allowed=", ".join(Resolution)
             )
-        asked = operations.memories.Resolve(memory_id=memory_id, resolution=Resolution(resolution))
+        with typed_refusals():
+            asked = operations.memories.Resolve(
+                memory_id=memory_id, resolution=Resolution(resolution)
+            )
         return await self._call(operations.memories.RESOLVE, asked)
 
 
@@ -250,9 +254,9 @@ class DigestMethods(StoreMethods):
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
         """
-        return await self._call(
-            operations.digests.BOXES, operations.digests.AboutBoxes(session_id=session_id)
-        )
+        with typed_refusals():
+            asked = operations.digests.AboutBoxes(session_id=session_id)
+        return await self._call(operations.digests.BOXES, asked)
 
     async def guidelines(self) -> Guidelines:
         """Say what consolidation learnt from what became of memories; extractions read it.
@@ -552,7 +556,8 @@ class LifecycleMethods(StoreMethods):
             InvalidQuery: ``at`` without ``dry_run``, or without timezone.
             TemporalUnavailable: Temporal cannot be reached.
         """
-        asked = operations.lifecycle.RunDecay(dry_run=dry_run, test_only=test_only, at=at)
+        with typed_refusals():
+            asked = operations.lifecycle.RunDecay(dry_run=dry_run, test_only=test_only, at=at)
         return await self._call(operations.lifecycle.DECAY, asked)
 
     async def promote(self, *, dry_run: bool = False, test_only: bool = False) -> PromotionReport:
@@ -568,7 +573,8 @@ class LifecycleMethods(StoreMethods):
         Raises:
             TemporalUnavailable: Temporal cannot be reached.
         """
-        asked = operations.lifecycle.RunPass(dry_run=dry_run, test_only=test_only)
+        with typed_refusals():
+            asked = operations.lifecycle.RunPass(dry_run=dry_run, test_only=test_only)
         return await self._call(operations.lifecycle.PROMOTE, asked)
 
     async def briefing(self, *, limit: int = 10, include_test: bool = False) -> Sequence[Briefed]:
@@ -586,7 +592,8 @@ class LifecycleMethods(StoreMethods):
         Raises:
             InvalidQuery: the limit is out of range.
         """
-        asked = operations.lifecycle.Brief(limit=limit, include_test=include_test)
+        with typed_refusals():
+            asked = operations.lifecycle.Brief(limit=limit, include_test=include_test)
         return await self._call(operations.lifecycle.BRIEFING, asked)
 
     async def _act(self, name: str, memory_id: str, dry_run: bool, test_only: bool) -> Acted:
@@ -739,9 +746,10 @@ class OperatingMethods(StoreMethods):
             InvalidInput: the age is out of range.
             InvalidTurn: the words cannot be kept.
         """
-        asked = operations.trials.CreateTest(
-            content=content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
-        )
+        with typed_refusals():
+            asked = operations.trials.CreateTest(
+                content=content, conclusion=conclusion, age_days=age_days, dry_run=dry_run
+            )
         return (await self._call(operations.trials.TEST_CREATE, asked)).memory
 
     async def boost_test(
@@ -761,14 +769,17 @@ class OperatingMethods(StoreMethods):
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory, or the number is out of range.
         """
-        asked = operations.trials.BoostTest(memory_id=memory_id, recalls=recalls, dry_run=dry_run)
+        with typed_refusals():
+            asked = operations.trials.BoostTest(
+                memory_id=memory_id, recalls=recalls, dry_run=dry_run
+            )
         return (await self._call(operations.trials.TEST_BOOST, asked)).memory
 
     async def list_tests(self) -> Sequence[AnyMemory]:
         """List the test memories of this user.
 
         Returns:
-            At most 200.
+            At most 200 of each type, oldest known first.
 
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.
@@ -790,8 +801,9 @@ class OperatingMethods(StoreMethods):
         Raises:
             InvalidInput: one of them is no test memory; none is removed.
         """
-        ids = None if memory_ids is None else tuple(memory_ids)
-        asked = operations.trials.DeleteTests(memory_ids=ids, dry_run=dry_run)
+        with typed_refusals():
+            ids = None if memory_ids is None else tuple(memory_ids)
+            asked = operations.trials.DeleteTests(memory_ids=ids, dry_run=dry_run)
         return await self._call(operations.trials.TEST_DELETE, asked)
 
     async def play_scenario(self, name: str, *, dry_run: bool = False) -> ScenarioReport:
@@ -811,9 +823,10 @@ class OperatingMethods(StoreMethods):
             raise InvalidInput(
                 "There is no scenario of this name.", allowed=", ".join(operations.trials.Scenario)
             )
-        asked = operations.trials.PlayScenario(
-            name=operations.trials.Scenario(name), dry_run=dry_run
-        )
+        with typed_refusals():
+            asked = operations.trials.PlayScenario(
+                name=operations.trials.Scenario(name), dry_run=dry_run
+            )
         return await self._call(operations.trials.TEST_SCENARIO, asked)
 
     async def import_memories(self, memories: Sequence[ImportedMemory]) -> ImportReport:
@@ -835,11 +848,12 @@ class OperatingMethods(StoreMethods):
         report = ImportReport()
         for start in range(0, len(memories), _LISTED_AT_ONCE):
             part = tuple(memories[start : start + _LISTED_AT_ONCE])
-            report = report.plus(
-                await self._call(operations.trials.IMPORT, operations.trials.Import(memories=part))
-            )
+            with typed_refusals():
+                asked = operations.trials.Import(memories=part)
+            report = report.plus(await self._call(operations.trials.IMPORT, asked))
         return report
 
 
 def _of(test_only: bool) -> OfPopulation:
-    return operations.admin.OfPopulation(test_only=test_only)
+    with typed_refusals():
+        return operations.admin.OfPopulation(test_only=test_only)

@@ -14,6 +14,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
 from engram.language.guarding import PersonalDataGuard
+from engram.operations.refusals import typed_refusals
 from engram.settings import Settings
 from engram.system import private_draft
 
@@ -139,7 +140,8 @@ class TransferMethods(StoreMethods):
             memory_line,
         )
 
-        asked = operations.transfer.AskExport(include_test=include_test)
+        with typed_refusals():
+            asked = operations.transfer.AskExport(include_test=include_test)
         header = await self._call(operations.transfer.EXPORT_HEADER, asked)
         yield header_line(header)
         count, cursor = 0, None

@@ -634,11 +634,20 @@ MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory |
 LONGEST_PLAIN = 128
 """Characters of a text, or of a key, that metadata is compared by."""
 
+MOST_DIGITS = 4_300
+"""Of a whole number: Python writes and reads no longer one."""
+_TOO_LARGE = 10**MOST_DIGITS
+
 Plain: TypeAlias = str | int | float | bool | None
 
 
+def has_too_many_digits(number: float) -> bool:
+    """Whether it is a whole number that cannot be written down."""
+    return isinstance(number, int) and abs(number) >= _TOO_LARGE
+
+
 def plain_part(metadata: Mapping[str, Any]) -> dict[str, Plain]:
-    """The keys at the top with a value that is no list, no object and no long text."""
+    """The keys at the top with a value that is no list, no object, and not too long."""
     return {key: value for key, value in metadata.items() if _is_plain(key) and _is_plain(value)}
 
 
@@ -650,7 +659,9 @@ def plain_pairs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 def _is_plain(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST_PLAIN
-    return value is None or isinstance(value, bool | int | float)
+    if isinstance(value, int | float):
+        return not has_too_many_digits(value)
+    return value is None
 
 
 # --- how a memory changes safely: revisions, write ids and remembered operations

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from engram.domain.memories import Episode
+from engram.domain.memories import MOST_DIGITS, Episode, has_too_many_digits
 from engram.domain.sanitize import has_control_characters, is_visible, one_line
 from engram.domain.values import is_none
 from engram.errors import InvalidQuery, InvalidTurn
@@ -354,6 +354,12 @@ def _plain_size(value: Any) -> int:
         raise InvalidTurn(
             f"The metadata of a turn holds a {type(value).__name__}.",
             allowed="plain JSON values: text, numbers, booleans, null, lists and objects",
+        )
+    if isinstance(value, int) and has_too_many_digits(value):
+        raise InvalidTurn(
+            "The metadata of a turn holds a whole number that is too long.",
+            allowed=f"up to {MOST_DIGITS:,} digits",
+            hint="Give it as text.",
         )
     # An integer may have thousands of digits.
     return value.bit_length() // 8 if isinstance(value, int) else 0

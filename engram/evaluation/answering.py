@@ -118,7 +118,7 @@ class Examiner:
         self, memory: MeasuredMemory, talk: Talk, question: TalkQuestion, settings: Settings
     ) -> bool:
         hits = await memory.ask(talk, question, settings)
-        block = block_of(hits, tokens=self._tokens)
+        block = block_of(hits, tokens=self._tokens, query=question.text)
         given = await self._answering.run(f"{question.text}\n\n{block}")
         judged = _Judged(
             question=question.text,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from unicodedata import category
 
 from engram.domain.kept import kept
 from engram.domain.values import Period
@@ -182,15 +183,17 @@ def analyse(query: str, now: datetime) -> Analysis:
 _ASKS_FOR_A_NAME = re.compile(r"\b(?:names?|named|called|initials|spelt|spell)\b", re.IGNORECASE)
 
 
-def in_the_users_place(query: str, name: str) -> str | None:
+def in_the_users_place(query: str, name: str, now: datetime) -> str | None:
     """``query`` with "the user" where the user's own name stands; None where that is not asked.
 
     Not where the name itself is asked for ("Who is Kate?"), nor where the user speaks of
-    himself beside it, nor of somebody with another surname.
+    himself beside it, nor of somebody with another surname. Who is called May or Austin can ask
+    what happened in May, or at the Austin office.
 
     Args:
         query: A question.
         name: What the user is called, in any case; who has a surname is called by the first too.
+        now: When it is asked.
     """
     words = set(BARE_WORDS.findall(query.casefold()))
     first = name.partition(" ")[0]
@@ -201,14 +204,8 @@ def in_the_users_place(query: str, name: str) -> str | None:
     own = re.compile(
         rf"(?<![\w@.-])(?i:{re.escape(name)}|{re.escape(first)})(?![\w@-]|\.\w| [A-Z])"
     )
-    spelt_small = query == query.lower()
     asked = own.sub(
-        lambda found: (
-            "the user"
-            if found[0][0].isupper() or (spelt_small and _stands_for_somebody(query, found))
-            else found[0]
-        ),
-        query,
+        lambda found: "the user" if _stands_for_somebody(query, found, now) else found[0], query
     )
     rest = set(BARE_WORDS.findall(asked.casefold())) - SMALL_WORDS - {USER, "s"}
     return asked if asked != query and rest else None
@@ -220,11 +217,28 @@ _BEFORE_A_NAME = re.compile(
 )
 
 
-def _stands_for_somebody(query: str, found: re.Match[str]) -> bool:
-    """Whether a word without a capital is a name there: "does kate", and not "the rose"."""
-    owns = query.startswith("'s", found.end())
-    before = _BEFORE_A_NAME.search(query[: found.start()])
-    return before is not None and (owns or bool(before.group()))
+# Of Austin, Chase or Rose: "in Austin", "the Chase login", "a Rose bush".
+_BEFORE_A_THING = re.compile(r"\b(?:in|at|during|last|next|this|the|an?)\s+\Z", re.IGNORECASE)
+# "Will the roof be fixed?", "when may guests come?"
+_ASKS_BY_A_VERB = re.compile(r"(?:\A(?i:will|may)|\b(?:when|where|how|why) (?:will|may))\Z")
+
+
+def _stands_for_somebody(query: str, found: re.Match[str], now: datetime) -> bool:
+    """Whether a word is a name there, and neither a time nor a thing nor a verb.
+
+    Without a capital, where the whole is written so: "does kate", and not "the rose".
+    """
+    before = query[: found.start()]
+    owns = query.startswith(("'s", "\u2019s"), found.end())
+    if not found[0][0].isupper():
+        known = _BEFORE_A_NAME.search(before) if query == query.lower() else None
+        if known is None or not (owns or known.group()):
+            return False
+    if owns:
+        return True
+    if _BEFORE_A_THING.search(before) or _ASKS_BY_A_VERB.search(query[: found.end()]):
+        return False
+    return period_named(query, now) == period_named(before + query[found.end() :], now)
 
 
 def _weighs_what_to_do(query: str, asked: frozenset[AskedFor]) -> bool:
@@ -263,9 +277,9 @@ class _Spelt:
     """The words of a text as they stand.
 
     Attributes:
-        order: All of them, in lower case.
-        numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it.
-        words: What has none.
+        order: All of them, in lower case; of what is written as one, such as a path, the pieces.
+        numbers: What has a digit, whole and in pieces: "eng-7", and the "7" of it; and pictures.
+        words: What is neither.
         names: Those of them that are written as a name.
         stems: Of the words.
         owners: Of what something is told: "Dune" in "the author of Dune" and "Dune's author".
@@ -282,15 +296,28 @@ class _Spelt:
 @kept(4096)
 def _spelt(text: str) -> _Spelt:
     whole = [word.removesuffix("'s") for word in WORDS_AND_SIGNS.findall(plain(text))]
-    order = tuple(word.casefold() for word in whole if word[0].isalnum())
-    pieces = {piece for word in order for piece in (word, *BARE_WORDS.findall(word))}
-    numbers = frozenset(piece for piece in pieces if any(map(str.isdigit, piece)))
+    low = [word.casefold() for word in whole if word[0].isalnum() or _is_picture(word)]
+    order = tuple(piece for word in low for piece in _pieces(word))
+    pieces = {piece for word in low for piece in (word, *BARE_WORDS.findall(word))}
+    numbers = frozenset(
+        piece for piece in pieces if any(map(str.isdigit, piece)) or _is_picture(piece)
+    )
     # Of what begins a text, nobody can tell.
     high = [word.casefold() for word in whole[1:] if word[0].isupper() and word != "I"]
     names = frozenset(piece for word in high for piece in BARE_WORDS.findall(word))
     words = frozenset(pieces - numbers)
     owners = frozenset(one or two for one, two in _OWNER.findall(text.casefold())) - SMALL_WORDS
     return _Spelt(order, numbers, words, names - numbers, _stems(words), owners)
+
+
+def _pieces(word: str) -> list[str]:
+    """Those of "opt/tools/backup.sh"; "c++" is itself."""
+    pieces = BARE_WORDS.findall(word)
+    return pieces if len(pieces) > 1 else [word]
+
+
+def _is_picture(word: str) -> bool:
+    return category(word[0]) == "So"
 
 
 _OWNER = re.compile(
@@ -302,9 +329,10 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
     """Whether ``query`` names a thing that ``one`` is about, and ``other`` is not.
 
     "The taxi in Rome" is not the one in Milan, and ENG-7 is not ENG-17: numbers and the like
-    are compared as they stand, names in any form. Another word counts where the other text has
-    a word of its own in its place: "my dentist", "my doctor". A verb is no thing, and neither is
-    the value in "Is the key still in Vault?".
+    are compared as they stand, names in any form. Another word, or a piece of a path, counts
+    where the other text has one of its own in its place: "my dentist", "my doctor". A verb is no
+    thing, and neither is the value in "Is the key still in Vault?". Whoever gives words as they
+    stand in ``one`` alone asks for that.
 
     Args:
         query: A question.
@@ -329,10 +357,23 @@ def asks_only_of(query: str, one: str, other: str, *, reworded: bool = False) ->
         return True
     if reworded:
         return False
-    things = content_words(query).keys() & content_words(one).keys()
-    return any(
-        stem(word) in apart and not is_past(word) and _replaced(word, here.order, there.order)
-        for word in things
+    as_it_stands = _runs_in(asked.order, here.order) and not _runs_in(asked.order, there.order)
+    things = {word for word in _content_pieces(query) & _content_pieces(one) if stem(word) in apart}
+    things |= {letter for letter in spelt if len(letter) == 1}
+    return as_it_stands or any(
+        not is_past(word) and _replaced(word, here.order, there.order) for word in things
+    )
+
+
+def _runs_in(words: tuple[str, ...], text: tuple[str, ...]) -> bool:
+    """Whether the words stand in the text, one behind the other."""
+    long = len(words)
+    return any(text[at : at + long] == words for at in range(len(text) - long + 1))
+
+
+def _content_pieces(text: str) -> frozenset[str]:
+    return frozenset(
+        piece for word in content_words(text) for piece in (word, *BARE_WORDS.findall(word))
     )
 
 
@@ -341,13 +382,12 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
 
 
 def _replaced(word: str, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
-    """Whether another word stands in its place, behind the same one."""
-    before = dict(zip(here, ("", *here), strict=False)).get(word)
-    if before is None or before in _WHO_DOES:
-        return False
+    """Whether another word stands in its place, behind the same one; of a letter, another one."""
     known = set(here)
+    places = {last for last, then in zip(("", *here), here, strict=False) if then == word}
     return any(
-        then not in known for last, then in zip(("", *there), there, strict=False) if last == before
+        last in places - _WHO_DOES and then not in known and (len(word) > 1 or len(then) == 1)
+        for last, then in zip(("", *there), there, strict=False)
     )
 
 

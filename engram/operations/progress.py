@@ -118,8 +118,9 @@ def stage_of(name: Stage | str) -> Stage:
     """
     try:
         return Stage(name)
-    except ValueError as error:
-        raise InvalidQuery("The stage is unknown.", allowed=", ".join(Stage)) from error
+    except ValueError:
+        # Not from it: its text would repeat what was given.
+        raise InvalidQuery("The stage is unknown.", allowed=", ".join(Stage)) from None
 
 
 def not_reached(progress: TurnProgress) -> StageNotReached:

@@ -174,7 +174,7 @@ class RecallHandlers:
 
         hits = self._noted(scope, await self._new(scope, asked))
         return ContextBlock(
-            context=block_of(hits, tokens=asked.tokens, zone=asked.zone),
+            context=block_of(hits, tokens=asked.tokens, query=asked.query, zone=asked.zone),
             memory_ids=tuple(one.id for hit in hits for one in (hit.memory, *hit.sources)),
         )
 

@@ -27,6 +27,7 @@ from engram.domain.turns import Turn, check_turn
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.lifecycle.accesses import Recalls, accessed
 from engram.lifecycle.decisions import rulebook, settle
+from engram.lifecycle.due import of_population
 from engram.lifecycle.promotion import promotable
 from engram.lifecycle.repairs import pages
 from engram.operations.memories import Acted, check_test
@@ -65,8 +66,8 @@ def trial_turn(scope: Scope, content: str, born: datetime) -> Episode:
 
 
 def trial_knowledge(scope: Scope, turn: Episode, **more: Any) -> SemanticMemory:
-    """A test conclusion drawn from a test turn."""
-    identity = content_hash(f"{TRIAL_SESSION}: {turn.content}")
+    """A test conclusion drawn from a test turn; of another day's turn it is another one."""
+    identity = content_hash(f"{TRIAL_SESSION}: {turn.content} @ {turn.known_at.date()}")
     return SemanticMemory(
         id=derived_id(scope, MemoryType.SEMANTIC, identity, 0),
         namespace=scope.namespace,
@@ -445,12 +446,12 @@ class TrialHandlers:
     async def list(self, scope: Scope, asked: Question) -> list[AnyMemory]:
         """The first test memories of each type."""
         del asked
+        where = (of_population(Population.TEST),)
         found: list[AnyMemory] = []
-        async for page in pages(self._repository, scope, Population.TEST):
-            found += page
-            if len(found) >= _MOST_TRIALS:
-                break
-        return found[:_MOST_TRIALS]
+        for kind in STORED_TYPES:
+            page = await self._repository.scroll(scope, kind, where=where, limit=_MOST_TRIALS)
+            found += page.memories
+        return found
 
     @handles(TEST_DELETE)
     async def delete(self, scope: Scope, asked: DeleteTests) -> int:
@@ -464,7 +465,7 @@ class TrialHandlers:
             async for page in pages(self._repository, scope, Population.TEST):
                 wanted[page[0].type] += [memory.id for memory in page]
         else:
-            for memory_id in asked.memory_ids:
+            for memory_id in dict.fromkeys(asked.memory_ids):
                 memory = await self._test_memory(scope, memory_id)
                 wanted[memory.type].append(memory.id)
         for kind, ids in wanted.items():

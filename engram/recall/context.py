@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import islice
 
@@ -39,6 +39,7 @@ from engram.ports import MemoryRepository
 from engram.recall.denials import Negations
 from engram.recall.request import Visibility, visible
 from engram.recall.results import Days, RecallHit
+from engram.recall.shortened import shortened
 
 # --- recalled memories as a block for a prompt: compact, dated, with their sources
 #
@@ -51,35 +52,87 @@ CHARACTERS_PER_TOKEN = 4
 tokenizers of current models; other scripts have fewer, so leave room for them."""
 
 _LONGEST_LINE = 600
-_CUT = "..."
+# What is cut to less than this tells nothing.
+_LEAST_TOLD = 40
 _DISLIKES = "dislikes"
 _NEGATED = re.compile(r"n['’]t\b|\b(?:not|no|never|without)\b")
 _FEWEST_SUMMED_UP = 3
 _EMPTY_BLOCK_CHARACTERS = len(context_block(()))
 
 
-def block_of(hits: Sequence[RecallHit], *, tokens: int, zone: tzinfo | None = None) -> str:
+@dataclass(frozen=True, slots=True)
+class _HitLine:
+    """A hit as a line: what it says, how much of that there is room for, and whence it is."""
+
+    hit: RecallHit
+    said: str
+    marks: str
+    most: int
+
+    @classmethod
+    def of(cls, hit: RecallHit, days: Days) -> _HitLine:
+        said = one_line(hit.memory.content)
+        if len(said) > _LONGEST_LINE and hit.memory.summary is not None:
+            # What its application says that it comes to tells more than a part of it.
+            said = f"[summary] {one_line(hit.memory.summary)}"
+        said = block_line(said)
+        marks = block_line("; ".join(_marks(hit, days)))
+        return cls(hit, said, marks, min(len(said), _LONGEST_LINE))
+
+    @property
+    def length(self) -> int:
+        """In characters, with the end of the line."""
+        return self.most + len(f"-  ({self.marks})\n")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says all that the memory does."""
+        return self.most == len(self.said) and len(one_line(self.hit.memory.content)) <= self.most
+
+    def longer(self, by: int) -> _HitLine:
+        """The same with so much more room, or less; never more than it needs."""
+        return replace(self, most=min(len(self.said), self.most + by))
+
+    def text(self, asked: frozenset[str]) -> str:
+        return f"- {shortened(self.said, self.most, asked)} ({self.marks})"
+
+
+def block_of(
+    hits: Sequence[RecallHit], *, tokens: int, query: str = "", zone: tzinfo | None = None
+) -> str:
     """The hits as one fenced block of at most ``tokens`` estimated tokens.
 
     The best hits are taken as long as there is room, a shorter one in place of one
-    that is too long. Empty where none fits or nothing was found. Days are those of ``zone``.
+    that is too long; the best of all is cut to what room there is. What is long is cut around
+    the sentence that has the most words of ``query``, and has what room the others leave. Empty
+    where nothing fits or nothing was found. Days are those of ``zone``.
     """
     days = Days(zone)
     room = tokens * CHARACTERS_PER_TOKEN - _EMPTY_BLOCK_CHARACTERS
-    chosen: list[tuple[int, str]] = []
+    chosen: list[_HitLine] = []
     told: list[AnyMemory] = []
     for hit in _summaries_first(hits):
         if _is_idle(hit.memory) or _is_told(hit.memory, told):
             continue
-        line = block_line(_line(hit, days))
-        if len(line) + 1 <= room:
-            room -= len(line) + 1
-            chosen.append((_group(hit), line))
+        line = _HitLine.of(hit, days)
+        if not chosen and line.length > room and not is_summary(hit.memory):
+            line = line.longer(by=room - line.length)
+        if line.length > room or line.most < min(len(line.said), _LEAST_TOLD):
+            continue
+        room -= line.length
+        chosen.append(line)
+        if line.is_whole:
             told.append(hit.memory)
     if not chosen:
         return ""
+    lines: list[_HitLine] = []
+    for line in chosen:
+        lines.append(line.longer(by=room))
+        room -= lines[-1].length - line.length
     # Sorting is stable: within a group the order of the hits stays.
-    return context_block(line for _, line in sorted(chosen, key=lambda one: one[0]))
+    lines.sort(key=lambda line: _group(line.hit))
+    asked = bare_stems(query)
+    return context_block(line.text(asked) for line in lines)
 
 
 def _is_idle(memory: AnyMemory) -> bool:
@@ -175,8 +228,7 @@ def _says_already(told: AnyMemory, memory: AnyMemory) -> bool:
     if memory.id in notes_of(told):
         return memory.status is told.status and not is_disputed(memory)
     if is_excerpt(memory):
-        held = isinstance(told, Episode) and len(one_line(told.content)) <= _LONGEST_LINE
-        return held and told.id in memory.source_episode_ids
+        return isinstance(told, Episode) and told.id in memory.source_episode_ids
     if not isinstance(memory, NegationFact) or not isinstance(told, SemanticMemory):
         return False
     if set(told.source_episode_ids).isdisjoint(memory.source_episode_ids) or not _denies(told):
@@ -189,16 +241,6 @@ def _denies(memory: SemanticMemory) -> bool:
     if memory.slot is not None:
         return ends_something(memory.slot) or memory.slot.predicate == _DISLIKES
     return _NEGATED.search(memory.content) is not None
-
-
-def _line(hit: RecallHit, days: Days) -> str:
-    said = one_line(hit.memory.content)
-    if len(said) > _LONGEST_LINE and hit.memory.summary is not None:
-        # What its application says that it comes to tells more than how it begins.
-        said = f"[summary] {one_line(hit.memory.summary)}"
-    if len(said) > _LONGEST_LINE:
-        said = said[: _LONGEST_LINE - len(_CUT)] + _CUT
-    return f"- {said} ({'; '.join(_marks(hit, days))})"
 
 
 def _marks(hit: RecallHit, days: Days) -> Iterable[str]:

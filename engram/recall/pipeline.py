@@ -46,6 +46,8 @@ from engram.recall.stages import (
 )
 from engram.settings import Settings
 
+# What puts the newest of several first has to see them all, however few answers are wanted.
+_FEWEST_LOOKED_FOR = 10
 # When filters that the store cannot check leave too few answers, so many more
 # searches are made, each for so many times the candidates.
 MORE_ROUNDS = 2
@@ -122,7 +124,9 @@ class Recaller:
         shown = request.limit
         if self._reranker is not None:
             shown = max(shown, self._settings.rerank_candidates)
-        chosen = await self._choose(replace_limit(question, shown), now)
+        looked_for = replace_limit(question, max(shown, _FEWEST_LOOKED_FOR))
+        question, chosen = await self._choose(looked_for, now)
+        chosen = chosen[:shown]
         if self._reranker is not None:
             limit = self._settings.rerank_timeout
             chosen = await reranked(self._reranker, request.query, chosen, limit)
@@ -139,12 +143,15 @@ class Recaller:
             analysis=analyse(request.query, request.asked_at(now)),
         )
 
-    async def _choose(self, question: PreparedQuery, now: datetime) -> list[Ranked]:
+    async def _choose(
+        self, question: PreparedQuery, now: datetime
+    ) -> tuple[PreparedQuery, list[Ranked]]:
+        """The question as it was read in the end, and what answers it."""
         reach = first_reach(question, self._settings)
         for more in range(MORE_ROUNDS + 1):
             pool = await self._bring_up(question, reach)
             found = (one.memory for one in pool.found)
-            if not more and (asked := asked_of_the_user(question.request.query, found)):
+            if not more and (asked := asked_of_the_user(question.request.query, found, now)):
                 request = question.request.model_copy(update={"query": asked})
                 question = await self._prepared(question.scope, request, now)
                 pool = await self._bring_up(question, reach)
@@ -160,7 +167,7 @@ class Recaller:
                 min(reach.candidates * MORE_CANDIDATES, MOST_CANDIDATES),
                 min(reach.pool * MORE_CANDIDATES, MOST_CANDIDATES),
             )
-        return chosen
+        return question, chosen
 
     async def _bring_up(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         pool = await self._search.retrieve_candidates(question, reach)

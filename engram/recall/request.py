@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, Val
 from engram.domain.memories import (
     ANSWERING_FORMS,
     LONGEST_PLAIN,
+    MOST_DIGITS,
     STORED_TYPES,
     DerivedMemory,
     Episode,
@@ -229,8 +230,8 @@ def _pairs(wanted: Mapping[str, Plain] | None) -> Mapping[str, Plain] | None:
         )
     if wanted is not None and len(plain_part(wanted)) < len(wanted):
         raise InvalidQuery(
-            "Metadata is asked for by a key or text that is too long.",
-            allowed=f"up to {LONGEST_PLAIN} characters",
+            "Metadata is asked for by a key, text or number that is too long.",
+            allowed=f"up to {LONGEST_PLAIN} characters, or {MOST_DIGITS:,} digits",
         )
     return wanted
 
@@ -393,8 +394,8 @@ class RecallRequest(BaseModel):
             **options,
             "query": query,
             "memory_types": names_of(memory_types),
-            "tags": _listed(tags),
-            "without_tags": _listed(without_tags),
+            "tags": tags_of(tags),
+            "without_tags": tags_of(without_tags),
             "forms": names_of(forms),
             "roles": names_of(roles),
         }
@@ -465,8 +466,17 @@ class RecallRequest(BaseModel):
         )
 
 
-def _listed(tags: Sequence[str] | None) -> Any:
-    return tuple(tags) if isinstance(tags, list | set | frozenset) else tags
+def tags_of(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Tags, as they cross the wire; None for none given.
+
+    Raises:
+        InvalidQuery: it is no list, as one text is none: it would be taken for its letters.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise _no_tags()
+    return tuple(given)
 
 
 def names_of(given: Iterable[str] | str | None) -> tuple[str, ...] | None:

@@ -412,16 +412,25 @@ def _filters(one: Ranked, question: PreparedQuery) -> Iterator[str]:
     request = question.request
     yield f"type={one.memory.type.value}"
     if request.as_of is not None:
-        yield f"known at {request.as_of.isoformat()}, not replaced then"
+        yield _known_then(one.memory, request.as_of)
     else:
         yield f"status={one.memory.status.value}"
-    if request.valid_at is not None:
-        yield f"true at {request.valid_at.isoformat()}"
+    # What was said was said: of a turn nobody asks whether it was true.
+    if request.valid_at is not None and isinstance(one.memory, DerivedMemory):
+        unknown = " (since when is not known)" if one.memory.valid_from is None else ""
+        yield f"true at {request.valid_at.isoformat()}{unknown}"
     if isinstance(one.memory, SemanticMemory):
         yield f"form={one.memory.form.value}"
     yield from _asked(request, one.memory)
     if one.memory.type is not MemoryType.NEGATION and not one.negated_by:
         yield "no negation in force"
+
+
+def _known_then(memory: AnyMemory, then: datetime) -> str:
+    """What was replaced by then comes only where it is asked for what was true before."""
+    replaced = memory.superseded_known_at
+    stood = replaced is None or replaced > then
+    return f"known at {then.isoformat()}{', not replaced then' if stood else ''}"
 
 
 def _asked(request: RecallRequest, memory: AnyMemory) -> Iterator[str]:

@@ -54,7 +54,7 @@ from engram.recall.search import PreparedQuery
 # --- a question that calls the user by name is one about the user
 
 
-def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
+def asked_of_the_user(query: str, found: Iterable[AnyMemory], now: datetime) -> str | None:
     """``query`` put as one about the user, where it calls him by a name that was ``found``.
 
     "Where does Kate live?" is "Where does the user live?", once it is known that the user is
@@ -68,7 +68,7 @@ def asked_of_the_user(query: str, found: Iterable[AnyMemory]) -> str | None:
     others |= {one.speaker for one in memories if isinstance(one, Episode) and one.speaker}
     called = {name.casefold().partition(" ")[0] for name in others}
     for name in sorted(own):
-        asked = in_the_users_place(query, name)
+        asked = in_the_users_place(query, name, now)
         if asked is not None and name.partition(" ")[0] not in called:
             return asked
     return None
@@ -160,7 +160,10 @@ async def _walk(
         reached = [edge for edge in outward if edge.target in memories]
         for edge in reached:
             step = ExplainedLink(source_id=edge.source, kind=edge.kind, confidence=edge.confidence)
-            paths.setdefault(edge.target, (*paths.get(edge.source, ()), step))
+            # An answer is where a way begins; none leads back to where it began.
+            before = () if edge.source in seeds else paths.get(edge.source, ())
+            if all(earlier.source_id != edge.target for earlier in before):
+                paths.setdefault(edge.target, (*before, step))
         edges.extend(reached)
         border = sorted({edge.target for edge in reached})
     return edges, paths
@@ -179,7 +182,18 @@ def _edges(question: PreparedQuery, memory: AnyMemory | None, rules: EdgeRules) 
 
 
 def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
-    """How strongly the links of all others speak for each memory they lead to, 0 to 1."""
+    """How strongly the links of all others speak for each memory they lead to, 0 to 1.
+
+    What an answer gave to others does not come back to it: most links lead both ways.
+    """
+    hints = _spread(seeds, edges, rounds)
+    for answer in seeds.keys() & hints.keys():
+        others = {seed: worth for seed, worth in seeds.items() if seed != answer}
+        hints[answer] = _spread(others, edges, rounds)[answer]
+    return hints
+
+
+def _spread(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
     hints: dict[str, float] = {}
     # Fewer would not reach what is the most steps away.
     for _ in range(max(rounds, HOPS)):

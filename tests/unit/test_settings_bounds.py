@@ -58,3 +58,13 @@ def test_the_largest_durations_can_be_worked_with() -> None:
     usual = Settings.load(buffer_minutes=5_256_000, session_idle_minutes=5_256_000)
     assert timedelta(minutes=usual.buffer_minutes) == timedelta(days=3650)
     assert timedelta(minutes=usual.session_idle_minutes) == timedelta(days=3650)
+
+
+@pytest.mark.parametrize(
+    ("setting", "rule"), [("personal_data_by_namespace", "mask"), ("learning_by_namespace", {})]
+)
+def test_no_rule_is_for_a_namespace_that_cannot_be(setting: str, rule: object) -> None:
+    """A misspelt one would hold for nothing, and nobody would be told."""
+    for name in ("clinic/ada", "", "Klinik Süd", "-clinic"):
+        with pytest.raises(InvalidSettings, match="namespace is not usable"):
+            Settings.load(**{setting: {"clinic": rule, name: rule}})

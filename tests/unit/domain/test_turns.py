@@ -53,6 +53,7 @@ CONTENT = "hunter2"
         ({"content": CONTENT, "metadata": {"a": object()}}, "metadata"),
         ({"content": CONTENT, "metadata": {"a": "x" * 9000}}, "metadata"),
         ({"content": CONTENT, "metadata": {"a": ["\x00"]}}, "NUL"),
+        ({"content": CONTENT, "metadata": {"a": [10**4300]}}, "too long"),
     ],
 )
 def test_a_bad_turn_is_refused_with_what_is_wrong(fields: dict[str, Any], said: str) -> None:

@@ -58,6 +58,8 @@ async def test_counts_what_all_of_it_holds_for(
         ({"status": "gone"}, InvalidQuery),
         ({"tags": []}, InvalidQuery),
         ({"without_tags": [""]}, InvalidQuery),
+        ({"tags": "work"}, InvalidQuery),
+        ({"without_tags": "work"}, InvalidQuery),
         ({"forms": ["poem"]}, InvalidQuery),
         ({"roles": []}, InvalidQuery),
         ({"session_id": "a/b"}, InvalidScope),
@@ -66,12 +68,15 @@ async def test_counts_what_all_of_it_holds_for(
     ],
     ids=lambda wrong: next(iter(wrong), "") if isinstance(wrong, dict) else wrong.__name__,
 )
-async def test_what_cannot_be_counted_is_refused(wrong: dict[str, Any], kind: type) -> None:
+async def test_what_cannot_be_counted_or_listed_is_refused(
+    wrong: dict[str, Any], kind: type
+) -> None:
     """A value that no memory could have is a typed error, and the engine is not asked."""
     memory = MemoryStore(FakeEngine(), ADA, Settings.load(), system_clock, new_id)
-    with pytest.raises(kind) as caught:
-        await memory.count(**wrong)
-    assert type(caught.value) is kind
+    for ask in (memory.count, memory.list):
+        with pytest.raises(kind) as caught:
+            await ask(**wrong)
+        assert type(caught.value) is kind
 
 
 async def test_what_a_run_wrote_is_listed_and_counted(handled: HandledStore) -> None:

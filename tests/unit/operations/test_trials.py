@@ -32,6 +32,40 @@ async def test_test_memories_are_made_boosted_listed_and_removed(handled: Handle
     assert await handled.store.count(ADA, MemoryType.EPISODIC) == 1
 
 
+async def test_a_test_conclusion_of_another_age_is_another_one(handled: HandledStore) -> None:
+    """As its dry run says; the same words of the same day are the same."""
+    asked = [
+        ops.CreateTest(content="I like tea", conclusion=True, age_days=age, dry_run=dry_run)
+        for age in (0, 100)
+        for dry_run in (True, False)
+    ]
+    made = [(await handled.ask(ops.TEST_CREATE, one)).memory for one in asked]
+    assert [one.id for one in made[::2]] == [one.id for one in made[1::2]]
+    assert [one.known_at for one in made[::2]] == [one.known_at for one in made[1::2]]
+    assert made[0].id != made[2].id
+
+
+async def test_a_test_memory_that_is_named_twice_is_removed_once(handled: HandledStore) -> None:
+    """And counted once, also by the dry run."""
+    made = (await handled.ask(ops.TEST_CREATE, ops.CreateTest(content="I like tea"))).memory
+    for dry_run in (True, False):
+        asked = ops.DeleteTests(memory_ids=(made.id, made.id), dry_run=dry_run)
+        assert await handled.ask(ops.TEST_DELETE, asked) == 1
+
+
+async def test_many_test_turns_hide_no_test_conclusion(
+    handled: HandledStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each type the oldest are listed."""
+    monkeypatch.setattr(ops, "_MOST_TRIALS", 2)
+    for age in range(4):
+        asked = ops.CreateTest(content="I like tea", conclusion=age == 0, age_days=age)
+        await handled.ask(ops.TEST_CREATE, asked)
+    listed = await handled.ask(ops.TEST_LIST, Question())
+    kinds = [memory.type for memory in listed]
+    assert kinds == [MemoryType.EPISODIC, MemoryType.EPISODIC, MemoryType.SEMANTIC]
+
+
 async def test_real_memories_are_refused(handled: HandledStore) -> None:
     """Boosting or removing a real memory by a test command does nothing."""
     real = turn(ADA, "real", ago(1))

@@ -92,6 +92,21 @@ ANOTHER_THING = [
         "The code of the back door is 9020.",
         "What is the code of the front door?",
     ),
+    (
+        "The backup script is /opt/tools/backup.sh",
+        "The restore script is /opt/tools/restore.sh",
+        "/opt/tools/backup.sh",
+    ),
+    (
+        "The config is at /etc/nginx/nginx.conf",
+        "The config is at /etc/redis/redis.conf",
+        "where is the config of nginx?",
+    ),
+    ("docs at example.org/foo/help", "docs at example.org/bar/help", "example.org/foo/help"),
+    ("room a is booked by finance", "room b is booked by sales", "who booked room a?"),
+    ("SELECT name FROM users", "SELECT name FROM orders", "FROM users"),
+    ("🍎 costs one euro", "🍌 costs two euro", "what does 🍎 cost?"),
+    ("C++ is for work", "C# is for work", "C++"),
 ]
 ANOTHER_VALUE = [
     (
@@ -168,6 +183,16 @@ ANOTHER_VALUE = [
         "The deploy key of the shop lives in Vault.",
         "The deploy key of the shop is in Azure now.",
         "Is the deploy key of the shop in Vault?",
+    ),
+    (
+        "The backup script is /opt/tools/backup.sh",
+        "The backup script is /srv/jobs/backup.py now",
+        "Where is the backup script?",
+    ),
+    (
+        "The api docs of the team are at example.org/v1/docs",
+        "The api docs of the team are at example.com/help",
+        "Where are the api docs of the team?",
     ),
 ]
 

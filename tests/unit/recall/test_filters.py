@@ -126,8 +126,13 @@ def test_what_is_allowed_stands_in_the_refusal() -> None:
         ),
         (
             {"metadata": {"a": "x" * 129}},
-            "Metadata is asked for by a key or text that is too long. "
-            "Allowed: up to 128 characters.",
+            "Metadata is asked for by a key, text or number that is too long. "
+            "Allowed: up to 128 characters, or 4,300 digits.",
+        ),
+        (
+            {"metadata": {"a": -(10**4300)}},
+            "Metadata is asked for by a key, text or number that is too long. "
+            "Allowed: up to 128 characters, or 4,300 digits.",
         ),
         (
             {"metadata": {"a": {"b": 1}}},

@@ -57,6 +57,18 @@ async def test_scores_fall_and_stay_in_range(memories: Memories) -> None:
     assert hits == await memories.ask("Where do I live?", limit=4)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 5])
+async def test_the_newest_of_many_stands_first_however_few_are_asked_for(
+    memories: Memories, limit: int
+) -> None:
+    """More turns say the like of one thing than answers are wanted."""
+    places = ("Vault", "Bitwarden", "KeePass", "Doppler", "1Password", "Infisical")
+    said = [f"The deploy key lives in {place}." for place in places]
+    await memories.keep(*(episode(words, 30 * at) for at, words in enumerate(said)))
+    found = await memories.ask("Where does the deploy key live?", limit=limit)
+    assert contents(found) == said[::-1][:limit]
+
+
 async def test_nobody_else_is_heard(memories: Memories) -> None:
     """Another user's memories never answer."""
     await memories.keep(*TALK, episode("I am allergic to cats.", 5, scope=BOB))

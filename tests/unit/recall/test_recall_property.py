@@ -152,6 +152,41 @@ async def test_no_answer_is_one_that_should_not_be(
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+# What changes often: more turns in nearly the same words than answers are wanted.
+CHANGES = st.lists(st.tuples(THINGS, st.integers(0, 12)), min_size=5, max_size=20, unique=True).map(
+    lambda said: [episode(f"We use {what} version v{at}x now", at) for what, at in said]
+)
+
+
+@settings(
+    max_examples=examples(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(any_memory(), max_size=20),
+    CHANGES,
+    st.lists(QUESTIONS, min_size=1, max_size=3),
+    st.randoms(use_true_random=False),
+)
+async def test_the_first_answers_are_the_same_however_few_are_asked_for(
+    memories: Memories,
+    drawn: list[AnyMemory],
+    changes: list[AnyMemory],
+    questions: list[dict[str, Any]],
+    chance: Random,
+) -> None:
+    """Of any memories and any question, up to the limit that recall has by itself."""
+    stored = linked(list({one.id: one for one in (*drawn, *changes)}.values()), chance)
+    for scope in EVERYBODY:
+        await memories.repository.erase(scope)
+    await memories.keep(*stored)
+    for question in questions:
+        ten = await memories.ask(**{**question, "limit": 10})
+        for limit in range(1, 10):
+            assert await memories.ask(**{**question, "limit": limit}) == ten[:limit]
+
+
 def assert_allowed(memory: AnyMemory, question: dict[str, Any]) -> None:
     """Each bound of the question, said once more and separately."""
     assert memory.scope == ADA

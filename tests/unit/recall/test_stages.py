@@ -336,6 +336,22 @@ async def test_which_links_are_followed_and_how_often_they_count_is_set(
     assert often[first.id] > once[first.id]
 
 
+async def test_no_answer_is_raised_by_its_own_echo(memories: Memories) -> None:
+    """Links lead both ways: nothing is linked from itself; two answers raise each other once."""
+    near, far = semantic("The shop runs on PostgreSQL", 1), semantic("Rows are kept", 1)
+    near = near.model_copy(update={"links": (_link(far.id, 0.8, NOW),)})
+    far = far.model_copy(update={"links": (_link(near.id, 0.8, NOW),)})
+    await memories.keep(near, far)
+    alone = {one.memory.id: one for one in await _led_to(memories, [Ranked(near, 0.9)])}
+    assert (alone[near.id].score, alone[near.id].links) == (0.9, ())
+    assert alone[far.id].score == pytest.approx(0.9 * 0.8 * 0.5)
+    both = await _led_to(memories, [Ranked(near, 0.9), Ranked(far, 0.5)])
+    (first, second) = both
+    assert first.score == pytest.approx(0.9 + 0.1 * 0.5 * 0.8 * 0.5)
+    assert second.score == pytest.approx(0.5 + 0.5 * 0.9 * 0.8 * 0.5)
+    assert [[link.source_id for link in one.links] for one in both] == [[far.id], [near.id]]
+
+
 async def test_a_link_weakens_until_it_is_found_again(memories: Memories) -> None:
     """Spreading goes by how sure a link is now: faded under 0.2 it is not followed."""
     lately = day(400 - 30 - 4 * 30)  # Past the grace period, four windows of 0.05 each.
