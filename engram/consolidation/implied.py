@@ -37,6 +37,8 @@ from engram.domain.slots import (
     slot_of,
 )
 from engram.language.calendar import SMALL
+from engram.language.found import Masked
+from engram.language.money import find as find_money
 from engram.language.text import verb_lemma
 from engram.language.vocabulary import expression, fields_of_work, load, of_one_kind, words
 
@@ -363,14 +365,30 @@ def _owed_before(
 def _paid(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
-    """The debt that is paid; of several, what is money, and all of them where both are square."""
+    """The debt that is paid off; of several, what is money, and all where both are square."""
     owed = list(_owed_to(told.held.object, told.held.subject, standing))
     if len(owed) > 1 and not _says(told.one, "all_square"):
         owed = [one for one in owed if expression("statements", "money").search(one.slot.object)]
     if not owed:
         yield told.one
     for old in owed:
-        yield _over(old, told.one, told.one.confidence)
+        if _is_paid_off(old, told.one):
+            yield _over(old, told.one, told.one.confidence)
+
+
+def _is_paid_off(owed: _KnownToHold, one: Statement) -> bool:
+    """Whether what was paid is all that was owed: neither half of it is, nor 5 euros of 20."""
+    paid = expression("statements", "paid_what")
+    said = " ".join(found.group("what") for q in one.evidence if (found := paid.search(q.words)))
+    if expression("statements", "paid_rest").search(said):
+        return True
+    of, whole = _amounts(said), _amounts(owed.content)
+    partly = expression("statements", "paid_partly").search(said) is not None
+    return bool(of & whole) or not (partly or (of and whole))
+
+
+def _amounts(text: str) -> frozenset[str]:
+    return frozenset(one.value for one in find_money(Masked(text)))
 
 
 def _gave_in(
