@@ -1010,3 +1010,66 @@ async def test_what_is_over_now_is_over(days: Days, now: str, said: str, over: s
     """Neither when it happened nor what did not come of it makes it doubtful."""
     await days.talk(now, said)
     assert (await days.known())[f"The user {over}."] is False
+
+
+async def told_late(days: Days, *said: tuple[int, str]) -> dict[str, bool]:
+    """What is known of turns of these days, each taken up, and once more, when all are heard."""
+    heard = [
+        await days.memory.hear(days.scope, [words], n, at=day(at), session=f"s{n}")
+        for n, (at, words) in enumerate(said)
+    ]
+    for ids in heard:
+        await days.memory.conclude(days.scope, ids, NOW)
+        before = await days.known()
+        await days.memory.conclude(days.scope, ids, NOW)
+        assert await days.known() == before
+    return await days.known()
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "over"),
+    [
+        ("I have a cat called Miso.", "Our cat died.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "Miso died.", "has a cat called Miso"),
+        ("I use Vim.", "I switched to Neovim.", "uses Vim"),
+        ("I use a ThinkPad X1.", "I don't use the ThinkPad any more.", "uses a ThinkPad X1"),
+        ("I owe Tom 20 euros.", "I paid Tom back.", "owes Tom 20 euros"),
+        ("I'm engaged to Ann.", "I got married to Ann.", "is engaged to Ann"),
+        ("I work as a nurse.", "I got fired.", "works as a nurse"),
+        ("I own a red Golf.", "I sold the Golf.", "owns a red Golf"),
+        ("I have two sisters.", "I have three sisters.", "has two sisters"),
+    ],
+)
+async def test_what_had_ended_by_another_name_ends_when_it_comes_in_late(
+    days: Days, before: str, then: str, over: str
+) -> None:
+    """Told in May and imported after its end of June, it is over as if it had come in order."""
+    known = await told_late(days, (6, then), (1, before))
+    assert known[f"The user {over}."] is False
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        # Told again since, or of another time, or by another name.
+        ([(6, "Our cat died."), (9, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "Our dog died."), (1, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "Luna died."), (1, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "I use Neovim."), (1, "I use Vim.")], "uses Vim"),
+        ([(6, "I paid Tom back 5 euros."), (1, "I owe Tom 20 euros.")], "owes Tom 20 euros"),
+        # Two could be meant.
+        (
+            [
+                (1, "I have a cat called Luna and a cat called Tiger."),
+                (6, "Our cat died."),
+                (2, "I have a cat called Miso."),
+            ],
+            "has a cat called Miso",
+        ),
+    ],
+)
+async def test_what_comes_in_late_stands_where_nothing_ended_it(
+    days: Days, said: list[tuple[int, str]], stands: str
+) -> None:
+    """As where it comes in order: of what follows, nothing means it."""
+    assert (await told_late(days, *said))[f"The user {stands}."] is True
