@@ -222,7 +222,15 @@ class _TypedErrors(ActivityInboundInterceptor):
             # Without its cause: an engine's own message can quote what was stored, and
             # Temporal keeps every message of the chain.
             raise to_application_error(error, attempt=activity.info().attempt) from None
-        except (ApplicationError, asyncio.CancelledError):
+        except ApplicationError:
+            raise
+        except asyncio.CancelledError:
+            if _is_cut_off():
+                # Of what nobody waits for any more the SDK would tell as of a failure, with its
+                # traceback. The next attempt does it anew, and whoever waits for that says so.
+                raise ApplicationError(
+                    "The attempt was cut off.", category=ApplicationErrorCategory.BENIGN
+                ) from None
             raise
         except RPCError as error:
             # Temporal is away, or has too much to do: that passes, in however many attempts.
@@ -242,6 +250,12 @@ class _TypedErrors(ActivityInboundInterceptor):
                 hint="Leave ENGRAM_STORE_QUEUE and ENGRAM_MODEL_QUEUE unset: they follow from "
                 "the prefix.",
             )
+
+
+def _is_cut_off() -> bool:
+    """Whether this attempt ended for Temporal before its work did: for time, or with its run."""
+    why = activity.cancellation_details()
+    return why is not None and (why.timed_out or why.not_found)
 
 
 # --- what workflows did, for the audit trail

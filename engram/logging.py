@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from asyncio import CancelledError
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -114,20 +113,10 @@ def configure_logging(
             ],
         )
     )
-    handler.addFilter(_is_news)
     root = logging.getLogger()
     root.handlers = [handler]
     # Other libraries speak up only when something is wrong.
     root.setLevel(max(_LEVELS[level], logging.WARNING))
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out the traceback of an activity that was cut off, for time or at the end.
-
-    Nothing is lost with it, and what goes on instead, or tries again, says so.
-    """
-    error = record.exc_info[1] if record.exc_info else None
-    return not (record.name == "temporalio.activity" and isinstance(error, CancelledError))
 
 
 def _keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

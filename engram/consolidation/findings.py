@@ -606,15 +606,22 @@ def _told_by(memory: Fact | NegationFact, findings: Sequence[_Finding]) -> Fact 
     for finding in findings:
         if finding.claim is not None and isinstance(more, Fact):
             more = _claimed(more, finding)
-    return more
+    return _from_when_known(more)
 
 
 def _taking_over(memory: Fact | NegationFact, others: Sequence[str]) -> Fact | NegationFact:
     """The memory as that which took the place of others; itself where it says so."""
     supersedes = tuple(dict.fromkeys((*memory.supersedes, *others)))
-    if supersedes == memory.supersedes:
+    if supersedes != memory.supersedes:
+        memory = memory.model_copy(update={"supersedes": supersedes})
+    return _from_when_known(memory)
+
+
+def _from_when_known(memory: Fact | NegationFact) -> Fact | NegationFact:
+    """The memory as true only since it was first told, where it took the place of another."""
+    if not memory.supersedes or memory.valid_from == memory.known_at:
         return memory
-    return memory.model_copy(update={"supersedes": supersedes})
+    return memory.model_copy(update={"valid_from": memory.known_at})
 
 
 def _giving_way(memory: Fact, ends: Sequence[_Ended]) -> Fact:

@@ -38,6 +38,8 @@ from engram.domain.slots import (
     slot_of,
 )
 from engram.language.calendar import SMALL
+from engram.language.found import Masked
+from engram.language.money import find as find_money
 from engram.language.text import verb_lemma
 from engram.language.vocabulary import expression, fields_of_work, load, of_one_kind, words
 
@@ -104,17 +106,47 @@ class _ImpliedEnd(NamedTuple):
         fits: Whether a statement is such.
         ends: The predicates of what it may end.
         concludes: The statement with what it ends, by what stands, and whoever speaks.
+        kept_as: The predicates by which such a statement is found among what is known, where it
+            can be read again from there; none where it cannot.
     """
 
     fits: Callable[[_SlottedStatement], bool]
     ends: Callable[[], frozenset[str]]
     concludes: Callable[[_SlottedStatement, Sequence[_KnownToHold], str], Iterable[Statement]]
+    kept_as: frozenset[str] = frozenset()
 
 
 def ended_unnamed(statements: Iterable[Statement]) -> frozenset[str]:
     """The predicates of which something known may end by these statements, without being named."""
     rules = (_rule_for(_told(one)) for one in statements)
     return frozenset().union(*(rule.ends() for rule in rules if rule is not None))
+
+
+class LateEnds(NamedTuple):
+    """Where to look for what was told before some statements came, of a time after theirs.
+
+    Attributes:
+        subjects: Of whom it is.
+        predicates: By which it is known.
+        ends: The predicates of what it may end.
+    """
+
+    subjects: frozenset[str]
+    predicates: frozenset[str]
+    ends: frozenset[str]
+
+
+def ended_late(statements: Iterable[Statement]) -> LateEnds:
+    """Of what these say to hold, what may have ended it, had it been told in order."""
+    held = [told.held for one in statements if (told := _told(one)).slot is not None and one.holds]
+    said = {slot.predicate for slot in held}
+    rules = [rule for rule in _RULES if rule.kept_as and not said.isdisjoint(rule.ends())]
+    named = (_CALLED.split(slot.object)[-1] for slot in held)
+    return LateEnds(
+        frozenset({*(slot.subject for slot in held), *named} - {""}),
+        frozenset().union(*(rule.kept_as for rule in rules)),
+        frozenset().union(*(rule.ends() for rule in rules)),
+    )
 
 
 def with_implied(
@@ -143,7 +175,74 @@ def with_implied(
         ]
         concluded = rule.concludes(told, standing, _speaker(one, circumstances))
         found += [each for each in concluded if each is one or not _is_replaced(each, statements)]
-    return found
+    return [*found, *_told_late(statements, known, circumstances)]
+
+
+def _told_late(
+    statements: Sequence[Statement], known: Sequence[SemanticMemory], circumstances: Circumstances
+) -> Iterator[Statement]:
+    """The ends of what these say to hold, by what was told of a later time before they came."""
+    said = [(slot, one) for one in statements if one.holds and (slot := _told(one).slot)]
+    times = [(t.known_at, slot, one) for slot, one in said if (t := circumstances.telling(one))]
+    earliest = min((at for at, *_ in times), default=None)
+    for memory in sorted(known, key=lambda one: (one.known_at, one.id)):
+        if earliest is None or memory.known_at <= earliest:
+            continue
+        if memory.slot is None or memory.refuted_at is not None:
+            continue
+        late = [
+            _KnownToHold(slot, one.content, one.episode_ids)
+            for at, slot, one in times
+            if at < memory.known_at
+        ]
+        told = _told(_restated(memory, memory.slot))
+        rule = _rule_for(told)
+        if rule is None or not rule.kept_as or not circumstances.sources(told.one):
+            continue
+        standing = [*_standing(known, memory.known_at, told.one.episode_ids), *late]
+        slots = {one.slot for one in late}
+        for each in rule.concludes(told, standing, _speaker(told.one, circumstances)):
+            if not each.holds and _told(each).held in slots:
+                yield each
+
+
+def _restated(memory: SemanticMemory, slot: Slot) -> Statement:
+    """What is known as it was told first, as far as the memory shows."""
+    first = memory.tellings[:1]
+    told_by = first[0].episode_ids if first else memory.source_episode_ids[:1]
+    evidence = tuple(one for one in memory.evidence if one.episode_id in told_by)
+    at = memory.content.casefold().rfind(slot.object)
+    what = memory.content[at : at + len(slot.object)] if at >= 0 else slot.object
+    begins = any(one.begins for one in first)
+    used = begins and slot.predicate == _USES and what != ""
+    switched = used and any(_is_switching(one.words, what) for one in evidence)
+    return Statement(
+        content=memory.content,
+        category=memory.category,
+        kind=memory.kind,
+        subject=slot.subject,
+        predicate=SWITCHED if switched else held_predicate(slot),
+        object=what,
+        holds=not ends_something(slot),
+        begins=begins,
+        entities=memory.entities,
+        tags=memory.tags,
+        evidence=evidence,
+        event_at=first[0].event_at if first else memory.event_at,
+        event_from=first[0].event_from if first else None,
+        event_by=first[0].event_by if first else None,
+        confidence=memory.confidence.extraction,
+        importance=memory.importance,
+        episode_ids=told_by,
+    )
+
+
+def _is_switching(words: str, what: str) -> bool:
+    """Whether it is used in place of another: "I switched to Neovim", and no more."""
+    before, _, after = words.partition(what)
+    switching = expression("exchanges", "switching").search(before)
+    altogether = expression("exchanges", "altogether", exact_case=True).match(after)
+    return switching is not None and altogether is not None
 
 
 def _is_replaced(end: Statement, statements: Iterable[Statement]) -> bool:
@@ -366,14 +465,30 @@ def _owed_before(
 def _paid(
     told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
 ) -> Iterator[Statement]:
-    """The debt that is paid; of several, what is money, and all of them where both are square."""
+    """The debt that is paid off; of several, what is money, and all where both are square."""
     owed = list(_owed_to(told.held.object, told.held.subject, standing))
     if len(owed) > 1 and not _says(told.one, "all_square"):
         owed = [one for one in owed if expression("statements", "money").search(one.slot.object)]
     if not owed:
         yield told.one
     for old in owed:
-        yield _over(old, told.one, told.one.confidence)
+        if _is_paid_off(old, told.one):
+            yield _over(old, told.one, told.one.confidence)
+
+
+def _is_paid_off(owed: _KnownToHold, one: Statement) -> bool:
+    """Whether what was paid is all that was owed: neither half of it is, nor 5 euros of 20."""
+    paid = expression("statements", "paid_what")
+    said = " ".join(found.group("what") for q in one.evidence if (found := paid.search(q.words)))
+    if expression("statements", "paid_rest").search(said):
+        return True
+    of, whole = _amounts(said), _amounts(owed.content)
+    partly = expression("statements", "paid_partly").search(said) is not None
+    return bool(of & whole) or not (partly or (of and whole))
+
+
+def _amounts(text: str) -> frozenset[str]:
+    return frozenset(one.value for one in find_money(Masked(text)))
 
 
 def _gave_in(
@@ -728,40 +843,62 @@ def _misnamed(
         yield over.model_copy(update={"content": content})
 
 
+def _over_for(*predicates: str) -> frozenset[str]:
+    return frozenset(f"no longer {one}" for one in predicates)
+
+
 _RULES = (
     _ImpliedEnd(_mends_name, lambda: frozenset({IS_THE_USERS}), _misnamed),
-    _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched),
-    _ImpliedEnd(_is_given_up, lambda: frozenset({_USES}), _given_up),
-    _ImpliedEnd(_is_death, lambda: POSSESSING | {IS_CALLED, _MARRIED, _ENGAGED}, _died),
+    _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched, frozenset({_USES})),
+    _ImpliedEnd(_is_given_up, lambda: frozenset({_USES}), _given_up, _over_for(_USES)),
     _ImpliedEnd(
-        lambda told: told.is_about(_EATS, holds=True), lambda: frozenset({_DIET}), _eats_again
+        _is_death, lambda: POSSESSING | {IS_CALLED, _MARRIED, _ENGAGED}, _died, frozenset({DIED})
+    ),
+    _ImpliedEnd(
+        lambda told: told.is_about(_EATS, holds=True),
+        lambda: frozenset({_DIET}),
+        _eats_again,
+        frozenset({_EATS}),
     ),
     _ImpliedEnd(
         lambda told: told.is_about(_PLANS, holds=False), lambda: frozenset({_PLANS}), _trip_is_off
     ),
-    _ImpliedEnd(_changes_subject, lambda: frozenset({_STUDIES}), _studies_instead),
+    _ImpliedEnd(
+        _changes_subject, lambda: frozenset({_STUDIES}), _studies_instead, frozenset({_STUDIES})
+    ),
     _ImpliedEnd(_is_graduation, lambda: frozenset({_STUDIES}), _graduated),
     _ImpliedEnd(
         lambda told: told.is_about(_STUDIES, holds=False) and not told.held.object,
         lambda: frozenset({_STUDIES}),
         _graduated,
+        _over_for(_STUDIES),
     ),
     _ImpliedEnd(_is_of_relation, lambda: _said_of_people() | _WORK, _not_so_of_relation),
-    _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work),
-    _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work),
+    _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work, _over_for(WORKS_AT)),
+    _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work, _over_for(_WORKS_AS)),
     _ImpliedEnd(
-        lambda told: told.is_about(_HAS_LEFT, holds=True), lambda: _WORK | {_STUDIES}, _left_field
+        lambda told: told.is_about(_HAS_LEFT, holds=True),
+        lambda: _WORK | {_STUDIES},
+        _left_field,
+        frozenset({_HAS_LEFT}),
     ),
     _ImpliedEnd(
         lambda told: told.is_about(GAVE_IN, holds=True), lambda: frozenset({PROMISED}), _gave_in
     ),
     _ImpliedEnd(_is_told_debt, lambda: frozenset({OWES}), _owed_before),
-    _ImpliedEnd(lambda told: told.is_about(OWES, holds=False), lambda: frozenset({OWES}), _paid),
-    _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away),
-    _ImpliedEnd(_is_preferred_to, lambda: frozenset({_PREFERS}), _preferred_instead),
-    _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number),
-    _ImpliedEnd(_is_parting, lambda: _partners() | {_MARRIED}, _parted),
-    _ImpliedEnd(_is_wedding, _partners, _married),
+    _ImpliedEnd(
+        lambda told: told.is_about(OWES, holds=False),
+        lambda: frozenset({OWES}),
+        _paid,
+        _over_for(OWES),
+    ),
+    _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away, _over_for(*POSSESSING)),
+    _ImpliedEnd(
+        _is_preferred_to, lambda: frozenset({_PREFERS}), _preferred_instead, frozenset({_PREFERS})
+    ),
+    _ImpliedEnd(_is_number_of, lambda: POSSESSING, _other_number, POSSESSING),
+    _ImpliedEnd(_is_parting, lambda: _partners() | {_MARRIED}, _parted, _over_for(_MARRIED)),
+    _ImpliedEnd(_is_wedding, _partners, _married, frozenset({_MARRIED})),
     _ImpliedEnd(_is_move, lambda: frozenset({_LIVES_IN, _ADDRESS}), _moved_home),
 )
 """In order; of those that fit, the first counts."""

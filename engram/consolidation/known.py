@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engram.consolidation.implied import ended_unnamed
+from engram.consolidation.implied import ended_late, ended_unnamed
 from engram.consolidation.keep import artifact_ids
 from engram.consolidation.summaries import MOST_SUMMARISED, group_of
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
@@ -31,6 +31,7 @@ from engram.domain.slots import (
     stored_as,
 )
 from engram.ports import (
+    After,
     AnyOf,
     Condition,
     Either,
@@ -120,6 +121,35 @@ class KnownMemories:
             named = stored_as(*unnamed, *(f"no longer {one}" for one in unnamed))
             found |= await self._some(scope, (AnyOf("slot.predicate", named), here), most=_PAGE)
         found |= await self._originals(scope, found)
+        return sorted(found.values(), key=lambda memory: memory.id)
+
+    async def told_later(
+        self, scope: Scope, statements: Sequence[Statement], told: Sequence[Episode]
+    ) -> list[SemanticMemory]:
+        """What was told of a later time, and may end by another name what these state.
+
+        Mostly nothing was: it is asked for by time. Otherwise with all that it may mean.
+
+        Args:
+            scope: Whose memory it is.
+            statements: What turns state.
+            told: These turns.
+        """
+        late = ended_late(statements)
+        if not late.predicates or not told:
+            return []
+        sides = {episode.is_test for episode in told}
+        here = Either(tuple(_side(is_test=side) for side in sorted(sides)))
+        later: Filter = (
+            AnyOf("slot.subject", tuple(sorted(late.subjects))),
+            AnyOf("slot.predicate", stored_as(*sorted(late.predicates))),
+            After("known_at", min(episode.timestamp for episode in told)),
+            here,
+        )
+        found = await self._some(scope, later, most=_PAGE)
+        if found:
+            named = stored_as(*late.ends, *(f"no longer {one}" for one in late.ends))
+            found |= await self._some(scope, (AnyOf("slot.predicate", named), here), most=_PAGE)
         return sorted(found.values(), key=lambda memory: memory.id)
 
     async def summed_up_with(self, scope: Scope, changed: Set[str]) -> dict[str, SemanticMemory]:

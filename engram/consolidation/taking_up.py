@@ -163,6 +163,11 @@ class TurnConsolidator:
         episodes = await episodes_by_id(self.repository, scope, sources)
         sides = frozenset(episode.is_test for episode in episodes.values())
         known = await self.known.about(scope, statements, sides=sides, summed_up=summed_up)
+        later = await self.known.told_later(scope, statements, list(episodes.values()))
+        if later:
+            known = list({one.id: one for one in (*known, *later)}.values())
+            told_by = {source for one in later for source in one.source_episode_ids}
+            episodes |= await episodes_by_id(self.repository, scope, told_by)
         quoted = [episodes[e] for e in verbatim if e in episodes]
         known += await self.known.artifacts(scope, quoted)
         circumstances = Circumstances(scope=scope, now=now, episodes=episodes, provenance=maker)

@@ -106,7 +106,8 @@ class ValidityInterval:
     @property
     def valid_from(self) -> datetime | None:
         """From when it is true; None if it is not known to have begun."""
-        return self.event_at if self.closes or self.told[0].telling.begins else None
+        began = self.closes or self.told[0].telling.begins or ends_something(self.slot)
+        return self.event_at if began else None
 
     @property
     def valid_to(self) -> datetime | None:

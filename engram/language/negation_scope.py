@@ -180,6 +180,11 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
     return denied.claimed_in(memory.content, told_by_user=False)
 
 
+def denies_the_past(negation: NegationFact) -> bool:
+    """Whether it says of the past that it was not so: "has never lived in Paris"."""
+    return _PAST_DENIAL.search(negation.content) is not None
+
+
 def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:
     """Whether what ``memory`` tells makes so what is denied: "bought a car" of "no car".
 

@@ -11,7 +11,13 @@ from functools import cache
 from engram.domain.kept import kept, lets_go
 from engram.domain.memories import AnyMemory, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
-from engram.language.negation_scope import claim_terms, pattern_terms, speaks_as, subject_terms
+from engram.language.negation_scope import (
+    claim_terms,
+    denies_the_past,
+    pattern_terms,
+    speaks_as,
+    subject_terms,
+)
 from engram.ports import (
     Embedder,
     Filter,
@@ -44,6 +50,11 @@ def _last_told(negation: NegationFact, visibility: Visibility) -> datetime:
     if visibility.as_of is not None:
         return negation.known_at
     return max(negation.known_at, negation.confidence.last_confirmed)
+
+
+def _is_of_then(denial: NegationFact, memory: AnyMemory, visibility: Visibility) -> bool:
+    """Whether a denial is of the time that is asked about: "I no longer do" is of none before."""
+    return denies_the_past(denial) or not visibility.was_true(memory)
 
 
 def _under(one: Ranked, bounds: Mapping[str, float]) -> Ranked:
@@ -83,7 +94,8 @@ class Negations:
         """Candidates without the derived ones that are denied; denied episodes are marked.
 
         A negation speaks against what was known before it was last told. What was learnt after
-        it is the newer word: it stays, and the negation comes behind it.
+        it is the newer word: it stays, and the negation comes behind it. What was true at the time
+        that is asked about and has ended since stays, too.
         """
         if all(one.memory.type is MemoryType.NEGATION for one in found):
             return list(found)
@@ -106,7 +118,9 @@ class Negations:
             against = tuple(
                 key
                 for key in denying
-                if in_force.counts(fresh[key]) and said[key] > one.memory.known_at
+                if in_force.counts(fresh[key])
+                and said[key] > one.memory.known_at
+                and _is_of_then(fresh[key], one.memory, view)
             )
             if not against:
                 kept.append(one)
@@ -127,7 +141,9 @@ class Negations:
             one.id
             for one in memories
             for key in possible.get(one.id, ())
-            if key in speaking and _last_told(speaking[key], visibility) > one.known_at
+            if key in speaking
+            and _last_told(speaking[key], visibility) > one.known_at
+            and _is_of_then(speaking[key], one, visibility)
         )
 
     async def _speaking(

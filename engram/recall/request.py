@@ -21,6 +21,7 @@ from engram.domain.memories import (
     MemoryForm,
     MemoryStatus,
     MemoryType,
+    NegationFact,
     Plain,
     SemanticMemory,
     plain_pairs,
@@ -28,9 +29,11 @@ from engram.domain.memories import (
 )
 from engram.domain.sanitize import is_visible
 from engram.domain.scope import check_identifier
+from engram.domain.slots import ends_something
 from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
 from engram.domain.values import unknown_zone, zone_named
 from engram.errors import EngramError, InvalidInput, InvalidQuery
+from engram.language.negation_scope import denies_the_past
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
 
@@ -102,16 +105,16 @@ class Visibility:
         if memory.status is MemoryStatus.ACTIVE:
             return True
         if memory.status is MemoryStatus.SUPERSEDED:
-            return self._was_true(memory)
+            return self.was_true(memory)
         return memory.status in self.standing
 
     def _stood(self, memory: Memory, then: datetime) -> bool:
         if memory.known_at > then:
             return False
         replaced = memory.superseded_known_at
-        return replaced is None or replaced > then or self._was_true(memory)
+        return replaced is None or replaced > then or self.was_true(memory)
 
-    def _was_true(self, memory: Memory) -> bool:
+    def was_true(self, memory: Memory) -> bool:
         """Whether a replaced memory counts for the time before its end."""
         return (
             self.valid_at is not None
@@ -123,7 +126,8 @@ class Visibility:
     def _true(self, memory: Memory, when: datetime) -> bool:
         if not isinstance(memory, DerivedMemory):
             return True
-        if memory.valid_from is not None and memory.valid_from > when:
+        begins = _begins(memory)
+        if begins is not None and begins > when:
             return False
         return memory.valid_to is None or memory.valid_to > when or self._end_unknown(memory)
 
@@ -131,6 +135,15 @@ class Visibility:
         """Whether its end was only learnt after ``as_of``, with what replaced it."""
         replaced = memory.superseded_known_at
         return self.as_of is not None and replaced is not None and replaced > self.as_of
+
+
+def _begins(memory: DerivedMemory) -> datetime | None:
+    """From when it is true: that something is not so any more says nothing of the time before."""
+    if isinstance(memory, NegationFact) and not denies_the_past(memory):
+        return memory.known_at
+    slot = memory.slot if isinstance(memory, SemanticMemory) else None
+    ends = slot is not None and ends_something(slot)
+    return memory.event_at if ends else memory.valid_from
 
 
 # --- what recall is asked, checked before anything is searched

@@ -846,12 +846,40 @@ async def test_the_answer_is_what_holds_now(
             ["The user owes Stefan 20 euros."],
             ["The user owes Ana 20 euros."],
         ),
+        # A part of it, all of it, and one of two.
+        (["I owe Ana 20 euros.", "I paid Ana back 5 euros."], ["The user owes Ana 20 euros."], []),
+        (["I owe Ana 20 euros.", "I paid Ana back half."], ["The user owes Ana 20 euros."], []),
+        (
+            ["I owe Ana 20 euros.", "I paid Ana back the 20 euros."],
+            ["The user no longer owes Ana 20 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+        (
+            ["I owe Ana 20 euros.", "I paid Ana back the rest, 15 euros."],
+            ["The user no longer owes Ana 20 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+        (
+            ["I owe Ana 20 euros.", "I earned 500 euros and paid Ana back."],
+            ["The user no longer owes Ana 20 euros."],
+            ["The user owes Ana 20 euros."],
+        ),
+        (
+            ["I owe Ana for lunch.", "I paid Ana back 12 euros."],
+            ["The user no longer owes Ana for lunch."],
+            ["The user owes Ana for lunch."],
+        ),
+        (
+            ["I owe Ana 20 euros.", "I owe Ana 30 euros for tickets.", "I paid Ana back 20 euros."],
+            ["The user owes Ana 30 euros for tickets."],
+            ["The user owes Ana 20 euros."],
+        ),
     ],
 )
 async def test_who_is_paid_back_is_owed_no_more(
     days: Days, said: list[str], owes: list[str], over: list[str]
 ) -> None:
-    """And whoever else is, still; what is owed to the same one later stays."""
+    """And whoever else is, still; what is owed later stays, and what was paid in part only."""
     await days.talk(*said)
     known = await days.known()
     assert all(known[one] for one in owes)
@@ -931,3 +959,117 @@ async def test_one_more_name_ends_no_other(days: Days, said: tuple[str, ...]) ->
     """Nothing was mended, somebody else was named, or which of two was meant nobody knows."""
     await days.talk(*said)
     assert (await days.known())["Leo is the user's son."]
+
+
+@pytest.mark.parametrize(
+    ("now", "long_ago", "said"),
+    [
+        ("I'm married to Ann.", "I married Beth in 2001.", "married to"),
+        ("I'm married to Ann.", "I got married to Beth in 2001.", "married to"),
+        ("I'm married to Ann.", "Beth and I tied the knot in 2001.", "married to"),
+        ("I'm engaged to Ann.", "I got engaged to Beth in 2010.", "engaged to"),
+    ],
+)
+async def test_a_wedding_of_long_ago_ends_no_marriage_of_now(
+    days: Days, now: str, long_ago: str, said: str
+) -> None:
+    """It is of its own date, like a move; what holds now goes on."""
+    await days.talk(now, long_ago)
+    assert await days.known() == {
+        f"The user is {said} Ann.": True,
+        f"The user is {said} Beth.": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "holds"),
+    [
+        ("I have a cat called Miso.", "My old cat died when I was five.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "Our cat died when we were kids.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "Our first cat died.", "has a cat called Miso"),
+        ("I'm married to Ann.", "We split up but got back together.", "is married to Ann"),
+    ],
+)
+async def test_what_is_over_long_since_or_not_after_all_ends_nothing(
+    days: Days, now: str, said: str, holds: str
+) -> None:
+    """The cat of a childhood is not the cat of today, and a couple that made up is one."""
+    await days.talk(now, said)
+    assert await days.known() == {f"The user {holds}.": True}
+
+
+@pytest.mark.parametrize(
+    ("now", "said", "over"),
+    [
+        ("I have a cat called Miso.", "Our cat died when I was in Spain.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "My old cat died.", "has a cat called Miso"),
+        ("I'm married to Ann.", "We split up, and won't get back together.", "is married to Ann"),
+    ],
+)
+async def test_what_is_over_now_is_over(days: Days, now: str, said: str, over: str) -> None:
+    """Neither when it happened nor what did not come of it makes it doubtful."""
+    await days.talk(now, said)
+    assert (await days.known())[f"The user {over}."] is False
+
+
+async def told_late(days: Days, *said: tuple[int, str]) -> dict[str, bool]:
+    """What is known of turns of these days, each taken up, and once more, when all are heard."""
+    heard = [
+        await days.memory.hear(days.scope, [words], n, at=day(at), session=f"s{n}")
+        for n, (at, words) in enumerate(said)
+    ]
+    for ids in heard:
+        await days.memory.conclude(days.scope, ids, NOW)
+        before = await days.known()
+        await days.memory.conclude(days.scope, ids, NOW)
+        assert await days.known() == before
+    return await days.known()
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "over"),
+    [
+        ("I have a cat called Miso.", "Our cat died.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "Miso died.", "has a cat called Miso"),
+        ("I use Vim.", "I switched to Neovim.", "uses Vim"),
+        ("I use a ThinkPad X1.", "I don't use the ThinkPad any more.", "uses a ThinkPad X1"),
+        ("I owe Tom 20 euros.", "I paid Tom back.", "owes Tom 20 euros"),
+        ("I'm engaged to Ann.", "I got married to Ann.", "is engaged to Ann"),
+        ("I work as a nurse.", "I got fired.", "works as a nurse"),
+        ("I own a red Golf.", "I sold the Golf.", "owns a red Golf"),
+        ("I have two sisters.", "I have three sisters.", "has two sisters"),
+    ],
+)
+async def test_what_had_ended_by_another_name_ends_when_it_comes_in_late(
+    days: Days, before: str, then: str, over: str
+) -> None:
+    """Told in May and imported after its end of June, it is over as if it had come in order."""
+    known = await told_late(days, (6, then), (1, before))
+    assert known[f"The user {over}."] is False
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        # Told again since, or of another time, or by another name.
+        ([(6, "Our cat died."), (9, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "Our dog died."), (1, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "Luna died."), (1, "I have a cat called Miso.")], "has a cat called Miso"),
+        ([(6, "I use Neovim."), (1, "I use Vim.")], "uses Vim"),
+        ([(6, "I paid Tom back 5 euros."), (1, "I owe Tom 20 euros.")], "owes Tom 20 euros"),
+        # Two could be meant.
+        (
+            [
+                (1, "I have a cat called Luna and a cat called Tiger."),
+                (6, "Our cat died."),
+                (2, "I have a cat called Miso."),
+            ],
+            "has a cat called Miso",
+        ),
+    ],
+)
+async def test_what_comes_in_late_stands_where_nothing_ended_it(
+    days: Days, said: list[tuple[int, str]], stands: str
+) -> None:
+    """As where it comes in order: of what follows, nothing means it."""
+    assert (await told_late(days, *said))[f"The user {stands}."] is True

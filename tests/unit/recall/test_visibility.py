@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engram.domain.memories import AnyMemory, LifecycleState, MemoryStatus, MemoryType
+from engram.domain.memories import AnyMemory, LifecycleState, MemoryStatus, MemoryType, Slot
 from engram.errors import InvalidQuery
 from engram.ports import (
     After,
@@ -176,6 +176,14 @@ def test_without_bounds_something_is_always_true() -> None:
     memory = semantic("tea", 0)
     for moment in (day(-500), day(0), day(500)):
         assert Visibility(now=NOW, valid_at=moment).counts(memory)
+
+
+def test_an_end_without_a_beginning_says_nothing_of_the_time_before_it() -> None:
+    """That somebody no longer lives somewhere is true from when they left, not for any time."""
+    slot = Slot(subject="user", predicate="no longer lives in", object="paris")
+    left = semantic("no Paris", 3, event_at=day(2), slot=slot)
+    for at in (1.0, 2.0, 4.0):
+        assert Visibility(now=NOW, valid_at=day(at)).counts(left) is (at >= 2)
 
 
 def test_an_episode_is_not_bound_to_a_time_of_truth() -> None:
