@@ -15,6 +15,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
+from engram.embedding.choice import make_embedder
 from engram.lifecycle import decisions
 from engram.ports import Equals
 from engram.storage.edge import EdgeRepository
@@ -42,10 +43,14 @@ async def stored(
     return {m.content: m for m in found if isinstance(m, SemanticMemory | Fact)}
 
 
+def settler_of(repository: EdgeRepository) -> DisputeSettler:
+    """What settles disputes in it."""
+    return DisputeSettler(repository, RULES, lambda: uuid4().hex, make_embedder("wordllama"))
+
+
 async def refute(repository: EdgeRepository, scope: Scope, one: SemanticMemory | Fact) -> None:
     """The user says that it is not so: as the operation does it."""
-    settler = DisputeSettler(repository, RULES, lambda: uuid4().hex)
-    await settler.bring_back(scope, one)
+    await settler_of(repository).bring_back(scope, (one,))
     await update_memories(
         repository,
         scope,
@@ -179,11 +184,18 @@ async def test_what_a_refuted_value_had_replaced_holds_again_at_once(
     assert best.memory.content == "Hassan plays for Rovers."
     found = await stored(repository, scope)
     assert found["Hassan plays for Rovers."].status is MemoryStatus.ACTIVE
-    settler = DisputeSettler(repository, RULES, lambda: uuid4().hex)
+    settler = settler_of(repository)
     refuted = found["Hassan plays for Dynamo."]
     assert isinstance(refuted, SemanticMemory)
     assert found["Hassan plays for Rovers."].id not in await settler.rivals(scope, refuted)
-    await settler.retire_again(scope, refuted)
+    await update_memories(
+        repository,
+        scope,
+        [refuted.id],
+        lambda memory: decisions.confirm(memory, day(31), RULES).memory,
+        new_write_id=lambda: uuid4().hex,
+    )
+    await settler.place_again(scope, [refuted.id], day(31))
     old = (await stored(repository, scope))["Hassan plays for Rovers."]
     assert (old.superseded_by, old.refuted_at) == (new.id, None)
 
