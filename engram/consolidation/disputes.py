@@ -320,7 +320,9 @@ def closing(timeline: Mapping[str, SemanticMemory], memory_id: str) -> tuple[str
         placed = {one.id: one for one in history(in_force(known.values()), (), part)}
         by = placed[memory_id].superseded_by or ""
         closer = known.get(carriers.get(by, by))
-        if closer is None or closer.slot == memory.slot:
+        # What it says again since stands for it.
+        again = any(m.superseded_by is None and m.slot == memory.slot for m in placed.values())
+        if closer is None or again:
             return (*beaten, *placed[memory_id].disputed_with)
         beaten.append(closer.id)
         del known[closer.id]

@@ -78,6 +78,7 @@ def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[
 
     Such wording goes; a later pass words anew what the other sources support.
     """
+    gone = tuple(gone)
     there = " ".join(episode.content for episode in left)
     forgotten = " ".join(episode.content for episode in gone)
     said, named = f"{memory.content} {memory.summary or ''}", ""
@@ -87,6 +88,8 @@ def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[
         case SemanticMemory():
             told = memory.slot.object if memory.slot else ""
             named = " ".join((told, *memory.entities))
+            if not {episode.id for episode in gone}.isdisjoint(worded_by(memory)):
+                named = f"{named} {memory.content}"
     if not _words(forgotten).isdisjoint(_words(f"{said} {named}") - _words(there)):
         return True
     # What it is about counts however short it is: "Ann", "20 euros".
@@ -377,12 +380,14 @@ class Forgetter:
             placed |= timeline.keys()
             left = [one for key, one in timeline.items() if key not in gone]
             plan = places(scope, left, memory.derived_at)
+            taken_over = {e for update in plan.amendments() for e in update.add_sources}
+            episodes = await episodes_by_id(self.repository, scope, taken_over)
             changed = {*(u.memory_id for u in (*plan.amendments(), *plan.retirements()))}
             await update_memories(
                 self.repository,
                 scope,
                 changed,
-                placing(plan),
+                placing(plan, episodes),
                 new_write_id=self.new_write_id,
                 types=_SEMANTIC,
             )

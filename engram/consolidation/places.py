@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from engram.consolidation.amendments import amended, retired
@@ -11,6 +11,7 @@ from engram.consolidation.reconcile import placed_again
 from engram.domain.memories import (
     AnyMemory,
     DerivedMemory,
+    Episode,
     MemoryForm,
     MemoryType,
     Provenance,
@@ -61,8 +62,13 @@ def places(scope: Scope, timeline: Iterable[SemanticMemory], now: datetime) -> C
     return ConsolidationPlan(actions=tuple(placed_again(timeline, made)))
 
 
-def placing(plan: ConsolidationPlan) -> MemoryChange:
-    """Makes of each memory what such a plan does, where nothing new comes into being."""
+def placing(plan: ConsolidationPlan, episodes: Mapping[str, Episode]) -> MemoryChange:
+    """Makes of each memory what such a plan does, where nothing new comes into being.
+
+    Args:
+        plan: See :func:`places`.
+        episodes: The turns that one memory takes over from another, by id.
+    """
     amendments = {update.memory_id: update for update in plan.amendments()}
     endings = {update.memory_id: update.supersession for update in plan.retirements()}
 
@@ -71,7 +77,7 @@ def placing(plan: ConsolidationPlan) -> MemoryChange:
             return None
         after, update, ended = memory, amendments.get(memory.id), endings.get(memory.id)
         if update is not None:
-            after = amended(after, update, {}) or after
+            after = amended(after, update, episodes) or after
         if ended is not None:
             after = retired(after, ended) or after
         return None if after is memory else after
