@@ -463,6 +463,7 @@ class Forgetter:
             for m in shared
             if not plan.again
             and not is_made_from(m, plan.ids)
+            and without_sources(m, episodes, there) is not None
             and not is_worded_by(m, forgotten, _among(there, m))
         }
         parted = (m for m in shared if m.id not in spared and isinstance(m, SemanticMemory))
