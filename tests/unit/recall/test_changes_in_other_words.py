@@ -24,6 +24,7 @@ from tests.support.in_process_memory import InProcessMemory
 from tests.support.recall_memories import NOW, day
 
 RULES = LifecycleRules()
+FACTS = MemoryType.FACTUAL
 
 
 async def heard(memory: InProcessMemory, scope: Scope, *turns: tuple[int, str]) -> None:
@@ -239,3 +240,45 @@ async def test_a_turn_is_marked_where_it_is_asked_for_what_the_user_disputed_of_
     after = [await answer(question) for question in (home, email)]
     assert [disputed for _, disputed in after] == [True, False]
     assert [score for score, _ in after] == [score for score, _ in before]
+
+
+async def test_as_of_before_a_dispute_what_had_given_way_does_not_answer(
+    memory: InProcessMemory, repository: EdgeRepository
+) -> None:
+    """It came back since; then, what is disputed now stood in its place."""
+    scope = Scope.of("changes", uuid4().hex)
+    await heard(memory, scope, (1, "I live in Porto."), (5, "I moved to Oslo."))
+    await refute(repository, scope, (await stored(repository, scope))["The user lives in Oslo."])
+    for as_of, known in ((day(3), "Porto"), (day(9), "Oslo"), (day(40), "Porto")):
+        asked = {"as_of": as_of, "memory_types": MemoryType.SEMANTIC}
+        hits = await memory.recall(scope, "Where does the user live?", day(50), **asked)
+        assert [hit.memory.content for hit in hits] == [f"The user lives in {known}."]
+
+
+async def test_an_address_that_was_history_is_refuted_for_good(
+    memory: InProcessMemory, repository: EdgeRepository
+) -> None:
+    """The next one that is told does not undo it; confirmed, it is history again."""
+    scope = Scope.of("changes", uuid4().hex)
+    turns = [(n, f"My email is {name}@x.example.") for n, name in ((1, "a"), (5, "b"), (9, "c"))]
+    await heard(memory, scope, *turns)
+    there = {m.content[-11:]: m for m in (await stored(repository, scope, FACTS)).values()}
+    middle = there["b@x.example"]
+    await refute(repository, scope, middle)
+    await heard(memory, scope, (12, "My email is d@x.example."))
+
+    async def ends() -> dict[str, str | None]:
+        found = (await stored(repository, scope, FACTS)).values()
+        names = {m.id: m.content[-11:][0] for m in found}
+        return {names[m.id]: names.get(m.superseded_by or "") for m in found}
+
+    assert await ends() == {"a": "c", "b": None, "c": "d", "d": None}
+    await update_memories(
+        repository,
+        scope,
+        [middle.id],
+        lambda one: decisions.confirm(one, day(31), RULES).memory,
+        new_write_id=lambda: uuid4().hex,
+    )
+    await settler_of(repository).place_again(scope, [middle.id], day(31))
+    assert await ends() == {"a": "b", "b": "c", "c": "d", "d": None}
