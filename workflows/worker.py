@@ -307,12 +307,12 @@ async def running_workers(
         rules = Extractor(settings)
         turns = TurnStore(repository, embedder, rules, new_write_id, most, aside, guard)
         importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
-        asks = partial(_have_settled, client, repository, settings, new_write_id)
+        asks = partial(_have_settled, client, repository, settings, new_write_id, embedder)
         restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard, asks)
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id, lives.edges),
-            *_of_disputes(client, repository, settings, new_write_id),
+            *_of_disputes(client, repository, settings, new_write_id, embedder),
             *_of_removal(client, repository, settings, new_write_id, keys, trail),
             ImportActivitiesImpl(importer, restorer).store_batch,
         ]
@@ -421,8 +421,9 @@ def _of_disputes(
     repository: MaintenanceRepository,
     settings: Settings,
     new_write_id: Callable[[], str],
+    embedder: Embedder,
 ) -> list[Callable[..., Any]]:
-    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
+    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id, embedder)
     settling = DisputeActivitiesImpl(settler, ReviewGateway(client, settings).open)
     return [settling.open_reviews, settling.look_at_dispute, settling.settle_dispute]
 
@@ -432,11 +433,12 @@ async def _have_settled(
     repository: MaintenanceRepository,
     settings: Settings,
     new_write_id: Callable[[], str],
+    embedder: Embedder,
     scope: Scope,
     pairs: Sequence[tuple[str, ...]],
 ) -> None:
     """Let a review wait for each of these pairs that is in dispute."""
-    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id)
+    settler = DisputeSettler(repository, settings.lifecycle_rules, new_write_id, embedder)
     opened = await settler.in_dispute(scope, pairs)
     await ReviewGateway(client, settings).changed(scope, (), opened)
 

@@ -170,6 +170,13 @@ def sources_only_of(these: Iterable[Telling], others: Iterable[Telling]) -> set[
     return mine.difference(*(one.episode_ids for one in others)) if mine else mine
 
 
+def worded_by(memory: SemanticMemory) -> tuple[str, ...]:
+    """Those of its sources that do not state it: it only has their words."""
+    stating = {e for telling in memory.tellings for e in telling.episode_ids}
+    stating |= {e for group in memory.occasions.values() for e in group}
+    return tuple(e for e in memory.source_episode_ids if stating and e not in stating)
+
+
 def _remembered(memory: SemanticMemory) -> tuple[Telling, ...]:
     first = Telling(
         event_at=memory.event_at,

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from engram.consolidation.apply import PlanWriter
+from engram.consolidation.findings import FindingsStore
+from engram.consolidation.places import places, timeline_of
+from engram.consolidation.reconcile import in_force
+from engram.consolidation.timeline import TimelineEntry, history
 from engram.contracts.reviews import DisputeFound, DisputeState
 from engram.domain.memories import (
     NOT_REPLACED,
@@ -18,17 +23,17 @@ from engram.domain.memories import (
     NegationFact,
     ProceduralMemory,
     SemanticMemory,
-    Slot,
 )
+from engram.domain.plan import ConsolidationPlan
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
-from engram.domain.slots import ends_something, related_predicates, timeline_key
+from engram.domain.slots import ends_something
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import disputed
 from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion_pass import follow_sources
-from engram.ports import AnyOf, Equals, Filter, MemoryRepository
-from engram.storage.updates import NewWriteId, every_page, update_memories
+from engram.ports import Embedder, MemoryRepository
+from engram.storage.updates import NewWriteId, update_memories
 
 Conclusion: TypeAlias = Fact | SemanticMemory | ProceduralMemory | NegationFact
 
@@ -44,11 +49,14 @@ class DisputeSettler:
         repository: Where memories are kept; it stamps what it writes.
         rules: By which memories live.
         new_write_id: Makes a fresh value for each write.
+        embedder: Gives a memory its vectors that comes into being where another comes back in
+            the middle of what it says.
     """
 
     repository: MemoryRepository
     rules: LifecycleRules
     new_write_id: NewWriteId
+    embedder: Embedder
 
     async def settle(
         self,
@@ -94,29 +102,26 @@ class DisputeSettler:
             return after
 
         await self._update(scope, kept, stand)
+        await self.place_again(scope, kept, now)
         await follow_sources(self.repository, scope, kept, self.new_write_id)
 
     async def rivals(self, scope: Scope, memory: AnyMemory) -> tuple[str, ...]:
         """What gives way if a person confirms ``memory``.
 
-        That is what it contradicts and what was kept for it; of what was refuted, also what
-        was told since: its timeline went on without it.
+        That is what it contradicts and what was kept for it; of what answered until it was
+        refuted, also what would have taken its place: its timeline went on without it.
         """
         beaten = decisions.rivals_of(memory)
-        if not isinstance(memory, SemanticMemory) or memory.slot is None or not is_refuted(memory):
+        if not isinstance(memory, DerivedMemory) or not _left_when_refuted(memory):
             return beaten
-        slot = memory.slot
-        about: Filter = (
-            Equals("slot.subject", slot.subject),
-            AnyOf("slot.predicate", related_predicates(slot)),
-        )
-        since = [
-            other.id
-            async for page in every_page(self.repository, scope, memory.type, where=about)
-            for other in page
-            if isinstance(other, SemanticMemory) and _stands_instead(other, memory, slot)
-        ]
-        return _with(beaten, since)
+        if isinstance(memory, Fact):
+            return _with(beaten, await self._facts.told_after(scope, memory))
+        timeline = await timeline_of(self.repository, scope, memory)
+        if memory.id not in timeline:
+            return beaten
+        # What was kept for it and is older is no rival any more: it held until this began to.
+        beaten = tuple(one for one in beaten if one not in timeline)
+        return _with(beaten, closing(timeline, memory.id))
 
     async def refute(
         self, scope: Scope, memory_ids: Sequence[str], heir: str | None, now: datetime
@@ -131,8 +136,7 @@ class DisputeSettler:
         """
         await self.free_others(scope, memory_ids, heir)
         if heir is None:
-            for memory in (await self._read(scope, memory_ids)).values():
-                await self.bring_back(scope, memory)
+            await self.bring_back(scope, (await self._read(scope, memory_ids)).values())
 
         def refute(memory: AnyMemory) -> AnyMemory:
             after = decisions.dispute(memory, now, self.rules).memory
@@ -153,35 +157,66 @@ class DisputeSettler:
         others = rivals - {*memory_ids, heir}
         await self._update(scope, sorted(others), lambda memory: _freed(memory, memory_ids))
 
-    async def bring_back(self, scope: Scope, refuted: AnyMemory) -> None:
-        """Let what a memory replaced hold again: nothing took its place if that is not so.
+    async def bring_back(self, scope: Scope, refuted: Iterable[AnyMemory]) -> None:
+        """Let what memories replaced hold again: nothing took its place if they are not so.
 
-        Where something replaced that memory in turn, this is what took its place. To be called
-        before the memory is refuted: whoever does it again finds what is left to do.
+        Where something replaced such a memory in turn, this is what took its place. To be called
+        before they are refuted: whoever does it again finds what is left to do.
 
         Args:
-            scope: Whose it is.
+            scope: Whose they are.
             refuted: What is going to be refuted.
         """
-        if not isinstance(refuted, DerivedMemory) or not refuted.supersedes:
-            return
-        by = None if is_refuted(refuted) else refuted.superseded_by
+        going = {one.id: one for one in refuted if isinstance(one, DerivedMemory)}
+        for memory in going.values():
+            timeline = await timeline_of(self.repository, scope, memory)
+            await self._bring_back(scope, memory, timeline)
+            without = (_as_refuted(one) if key in going else one for key, one in timeline.items())
+            await self._write(scope, places(scope, without, memory.derived_at))
+
+    async def _bring_back(
+        self, scope: Scope, refuted: DerivedMemory, timeline: Collection[str]
+    ) -> None:
+        """What it replaced beyond its timeline, and the promises that it ended."""
+        by = None if is_refuted(refuted) else refuted.superseded_by  # type: ignore[arg-type]  # every derived memory is an AnyMemory
         heir = (await self._read(scope, (by,))).get(by) if by else None
-        if heir is not None:
+        beyond = tuple(one for one in refuted.supersedes if one not in timeline)
+        if heir is not None and beyond:
             await self._update(
-                scope, (heir.id,), lambda memory: decisions.in_place_of(memory, refuted.supersedes)
+                scope, (heir.id,), lambda memory: decisions.in_place_of(memory, beyond)
             )
-        await self._update(
-            scope, refuted.supersedes, lambda memory: _without_successor(memory, refuted, heir)
-        )
+
+        def back(memory: AnyMemory) -> AnyMemory:
+            memory = _promised_still(memory, refuted)
+            return _without_successor(memory, refuted, heir) if memory.id in beyond else memory
+
+        await self._update(scope, refuted.supersedes, back)
         await follow_sources(self.repository, scope, refuted.supersedes, self.new_write_id)
 
-    async def retire_again(self, scope: Scope, confirmed: AnyMemory) -> None:
-        """Let a memory that comes back replace again what it replaced before it was refuted."""
-        if isinstance(confirmed, DerivedMemory) and is_refuted(confirmed):
-            await self._update(
-                scope, confirmed.supersedes, lambda memory: _succeeded(memory, confirmed)
-            )
+    async def place_again(self, scope: Scope, memory_ids: Collection[str], now: datetime) -> None:
+        """Give memories that were confirmed their place among what holds, and held before.
+
+        To be called after they are: whoever does it again changes nothing.
+
+        Args:
+            scope: Whose they are.
+            memory_ids: What was confirmed.
+            now: The present.
+        """
+        for memory in (await self._read(scope, memory_ids)).values():
+            if isinstance(memory, Fact):
+                await self._facts.place_again(scope, memory)
+            timeline = await timeline_of(self.repository, scope, memory)
+            await self._write(scope, places(scope, timeline.values(), now))
+
+    async def _write(self, scope: Scope, plan: ConsolidationPlan) -> None:
+        if plan.actions:
+            writer = PlanWriter(self.repository, self.embedder, self.new_write_id)
+            await writer.apply(scope, plan)
+
+    @property
+    def _facts(self) -> FindingsStore:
+        return FindingsStore(self.repository, self.embedder, self.new_write_id)
 
     async def look(self, scope: Scope, memory_ids: Sequence[str]) -> DisputeFound:
         """How things stand between the memories of a review."""
@@ -214,13 +249,6 @@ class DisputeSettler:
             return None if after == memory else after
 
         await update_memories(self.repository, scope, ids, changed, new_write_id=self.new_write_id)
-
-
-def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
-    """What reviews about a memory are about: each pair that it is in, or itself where refuted."""
-    pairs = [(memory.id, other) for other in _disputed_with(memory)]
-    alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
-    return [*((min(pair), max(pair)) for pair in pairs), *alone]
 
 
 def found_between(read: Mapping[str, AnyMemory], memory_ids: Sequence[str]) -> DisputeFound:
@@ -267,20 +295,57 @@ def _state(found: Mapping[str, Conclusion]) -> DisputeState:
     return DisputeState.HALFWAY if refuted or over else DisputeState.OPEN
 
 
-def _stands_instead(other: SemanticMemory, memory: SemanticMemory, slot: Slot) -> bool:
-    """Whether it stands where ``memory``, of this slot, would; or has given way to it already."""
-    if other.slot is None or other.id == memory.id or other.is_test != memory.is_test:
-        return False
-    if other.id in memory.supersedes and not is_refuted(other):
-        # It gives way as what held before, and is not refuted by that.
-        return False
-    if timeline_key(other.slot) != timeline_key(slot):
-        return False
-    if ends_something(other.slot) and other.slot.object != slot.object:
-        return False
-    return other.status is MemoryStatus.ACTIVE or (
-        is_refuted(other) and other.superseded_by == memory.id
-    )
+def closing(timeline: Mapping[str, SemanticMemory], memory_id: str) -> tuple[str, ...]:
+    """What a memory would have given way to, were it not refuted, and to what then, and so on.
+
+    And what was told of the same moment. What is older gives way to it instead; what says the
+    same stands for both.
+
+    Args:
+        timeline: All of it.
+        memory_id: The memory.
+    """
+    known = dict(timeline)
+    memory = known[memory_id] = decisions.taken_back(known[memory_id])
+    beaten: list[str] = []
+    while True:
+        carriers: dict[str, str] = {}
+
+        def part(told: TimelineEntry, carriers: dict[str, str] = carriers) -> SemanticMemory:
+            whose = known[told.carriers[0]]
+            made = whose.model_copy(update={"id": f"{whose.id}-{len(carriers)}"})
+            carriers[made.id] = whose.id
+            return made
+
+        placed = {one.id: one for one in history(in_force(known.values()), (), part)}
+        by = placed[memory_id].superseded_by or ""
+        closer = known.get(carriers.get(by, by))
+        # What it says again since stands for it.
+        again = any(m.superseded_by is None and m.slot == memory.slot for m in placed.values())
+        if closer is None or again:
+            return (*beaten, *placed[memory_id].disputed_with)
+        beaten.append(closer.id)
+        del known[closer.id]
+
+
+def _left_when_refuted(memory: DerivedMemory) -> bool:
+    """Whether it answered until it was refuted; what was history by then, is history again."""
+    at, left = memory.refuted_at, memory.superseded_known_at
+    return at is not None and (left is None or left >= at)
+
+
+def _as_refuted(memory: SemanticMemory) -> SemanticMemory:
+    return memory.model_copy(update={"refuted_at": memory.refuted_at or memory.derived_at})
+
+
+def _promised_still(memory: AnyMemory, refuted: DerivedMemory) -> AnyMemory:
+    """A promise whose end is refuted: it is none."""
+    slot = refuted.slot if isinstance(refuted, SemanticMemory) else None
+    if slot is None or not ends_something(slot) or not isinstance(memory, SemanticMemory):
+        return memory
+    if memory.superseded_by != refuted.id or is_refuted(memory):
+        return memory
+    return memory.model_copy(update={"resolution": None, "resolved_at": None})
 
 
 def _without_successor(
@@ -294,13 +359,8 @@ def _without_successor(
         return memory
     if is_refuted(memory) or memory.status is not MemoryStatus.SUPERSEDED:
         return memory
-    semantic = isinstance(memory, SemanticMemory)
     if isinstance(memory, SemanticMemory) and memory.duplicate_of == refuted.id:
         return memory
-    slot = refuted.slot if isinstance(refuted, SemanticMemory) else None
-    if semantic and slot is not None and ends_something(slot):
-        # It was no end of a promise, either.
-        memory = memory.model_copy(update={"resolution": None, "resolved_at": None})
     if heir is None:
         return decisions.holding_again(memory)
     return _succeeded(memory.model_copy(update=NOT_REPLACED), heir)

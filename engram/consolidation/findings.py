@@ -293,6 +293,33 @@ class FindingsStore:
             pairs += succession([one for one in rivals if one.refuted_at is None])
         await self._replace(request.scope, _ends(pairs, latest))
 
+    async def place_again(self, scope: Scope, fact: Fact) -> None:
+        """Give a fact that holds again its place between what was told before it and after it."""
+        pairs = succession(await self._in_force(scope, fact))
+        # What was told before and after it gave way for good when it was first told after that.
+        whens = (n.known_at if n.known_at > _last_told(o) else _last_told(n) for o, n in pairs)
+        ends = (
+            _Ended(o.id, n.id, when)
+            for (o, n), when in zip(pairs, whens, strict=True)
+            if not _is_noted(o, n, when)
+        )
+        await self._replace(scope, list(ends))
+
+    async def told_after(self, scope: Scope, fact: Fact) -> tuple[str, ...]:
+        """What was said to be in its place, later than it was; by their ids."""
+        return tuple(
+            one.id
+            for one in await self._in_force(scope, fact)
+            if _last_told(one) > _last_told(fact) and not _says_more(fact, one)
+        )
+
+    async def _in_force(self, scope: Scope, fact: Fact) -> list[Fact]:
+        """What was said of its slot and was not refuted."""
+        if fact.slot is None:
+            return []
+        rivals = await self._rivals(scope, (fact.slot.subject, fact.slot.predicate, fact.is_test))
+        return [one for one in rivals if one.refuted_at is None]
+
     async def _rivals(self, scope: Scope, slot: _SlotKey) -> list[Fact]:
         """Every fact that was said to be this one of this person."""
         subject, predicate, is_test = slot
@@ -698,7 +725,8 @@ def _is_history(stored: AnyMemory | None, finding: _Finding) -> bool:
         isinstance(stored, DerivedMemory)
         and stored.status is MemoryStatus.SUPERSEDED
         and finding.episode.id not in stored.source_episode_ids
-        and finding.episode.timestamp > (stored.superseded_known_at or stored.known_at)
+        and finding.episode.timestamp
+        > max(stored.superseded_known_at or stored.known_at, stored.refuted_at or stored.known_at)
         and (finding.claim is not None or not isinstance(stored, Fact))
     )
 

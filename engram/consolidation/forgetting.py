@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from engram.consolidation.amendments import retold
+from engram.consolidation.amendments import retold, worded_by
 from engram.consolidation.denials import deny_again
-from engram.consolidation.disputes import disputes_of
+from engram.consolidation.places import places, placing, timeline_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.memories import (
     DERIVED_TYPES,
@@ -23,14 +24,16 @@ from engram.domain.memories import (
     ProceduralMemory,
     SemanticMemory,
     is_summary,
+    replaced,
 )
 from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt, is_first_party
 from engram.embedding.bm25 import encode_document
 from engram.errors import MemoryNotFound
+from engram.language.text import bare_stems
 from engram.lifecycle.checks import linked_back
-from engram.lifecycle.decisions import disputed, holding_again
+from engram.lifecycle.decisions import disputed, disputes_of, holding_again
 from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.recomposed import RECOMPOSED, Basis, is_recomposed
 from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
@@ -50,6 +53,7 @@ from engram.storage.updates import (
 # Forgetting takes a memory, and whatever was derived only from it. What rests on
 # something else as well stays, without any trace of what is gone.
 
+D = TypeVar("D", bound=DerivedMemory)
 # Shorter ones are in everybody's mouth.
 _LONG_WORD = re.compile(r"\w{4,}")
 # Nor do they lose a letter: "go" is no stem of anything else.
@@ -74,21 +78,33 @@ def is_worded_by(memory: DerivedMemory, gone: Iterable[Episode], left: Iterable[
 
     Such wording goes; a later pass words anew what the other sources support.
     """
-    kept = {word for episode in left for word in _words(episode.content)}
-    lost = {word for episode in gone for word in _words(episode.content)}
-    said = f"{memory.content} {memory.summary or ''}"
+    gone = tuple(gone)
+    there = " ".join(episode.content for episode in left)
+    forgotten = " ".join(episode.content for episode in gone)
+    said, named = f"{memory.content} {memory.summary or ''}", ""
     match memory:
         case ProceduralMemory():
             said = f"{said} {memory.trigger_context}"
         case SemanticMemory():
             told = memory.slot.object if memory.slot else ""
-            said = " ".join((said, told, *memory.entities))
-    return not lost.isdisjoint(_words(said) - kept)
+            named = " ".join((told, *memory.entities))
+            if not {episode.id for episode in gone}.isdisjoint(worded_by(memory)):
+                named = f"{named} {memory.content}"
+    if not _words(forgotten).isdisjoint(_words(f"{said} {named}") - _words(there)):
+        return True
+    # What it is about counts however short it is: "Ann", "20 euros".
+    return not bare_stems(forgotten).isdisjoint(bare_stems(named) - bare_stems(there))
 
 
 def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory]) -> bool:
     """Whether it was merged into one of these, and rests on nothing that this one does not."""
-    kept = gone.get(memory.duplicate_of or "") if isinstance(memory, SemanticMemory) else None
+    if not isinstance(memory, SemanticMemory):
+        return False
+    kept = gone.get(memory.duplicate_of or "")
+    by = gone.get(memory.superseded_by or "")
+    if isinstance(by, SemanticMemory) and by.slot is not None and by.slot == memory.slot:
+        # Two parts of one value, once nothing lies between them any more.
+        kept = kept or by
     return kept is not None and set(memory.source_episode_ids) <= set(kept.source_episode_ids)
 
 
@@ -107,7 +123,8 @@ def without_sources(
         left: The episodes among its sources that stay, by id.
     """
     sources = tuple(e for e in memory.source_episode_ids if e in left and e not in gone)
-    if not sources or not _is_still_said(memory, [left[e] for e in sources]):
+    others = worded_by(memory) if isinstance(memory, SemanticMemory) else ()
+    if not _is_still_said(memory, [left[e] for e in sources if e not in others]):
         return None
     less = without_occasions(memory, gone)
     supporting = {"supporting_episodes": less["supporting_episodes"]}
@@ -139,12 +156,12 @@ def without_sources(
 
 
 def _is_still_said(memory: DerivedMemory, left: Sequence[Episode]) -> bool:
-    """Whether what is left says so: of a denial, not the turn alone that was denied by it.
+    """Whether any of what is left says so: of a denial, not the turn alone that was denied by it.
 
     Nor, without that turn, the one that only says "that's wrong".
     """
     if not isinstance(memory, NegationFact):
-        return True
+        return bool(left)
     if not any(map(is_first_party, left)):
         return False
     denied = memory.negates_pattern.split()[1:] or [memory.negates_pattern]
@@ -307,6 +324,9 @@ class Forgetter:
         left = await self._sources(scope, {*plan.amended, *spared})
         orphans: dict[MemoryType, set[str]] = {}
 
+        touched = (*plan.amended, *plan.referring, *spared)
+        handed = await self._handed_over(scope, plan, gone, touched)
+
         def change(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, DerivedMemory):
                 return None
@@ -318,9 +338,9 @@ class Forgetter:
                 orphans.setdefault(memory.type, set()).add(memory.id)
                 return None
             after = without_references(after, gone, plan.heirs) or after
+            after = handed.of(after)
             return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
 
-        touched = (*plan.amended, *plan.referring, *spared)
         await update_memories(
             self.repository,
             scope,
@@ -329,6 +349,7 @@ class Forgetter:
             new_write_id=self.new_write_id,
             types=DERIVED_TYPES,
         )
+        await self._place_again(scope, touched, gone)
         await self._lead_to_summaries(scope, touched)
         stay = await self.repository.get(scope, touched, _SEMANTIC, fresh=True)
         await deny_again(self.repository, scope, stay.values(), self.new_write_id)
@@ -343,6 +364,42 @@ class Forgetter:
             if plan.memory_id in ids:
                 await self.repository.delete(scope, kind, (plan.memory_id,))
         await self.repository.flush()
+
+    async def _handed_over(
+        self, scope: Scope, plan: ForgetPlan, gone: Collection[str], ids: Collection[str]
+    ) -> _HandedOver:
+        """What goes from one memory that replaced it to the one that replaced that."""
+        there = await self.repository.get(scope, ids, DERIVED_TYPES, fresh=True)
+        handed = _HandedOver({}, {})
+        for old in there.values():
+            by = old.superseded_by if isinstance(old, DerivedMemory) else None
+            heir = there.get(plan.heirs.get(by or "") or "") if by in gone else None
+            if heir is not None:
+                handed.heirs[old.id] = heir
+                handed.inherited.setdefault(heir.id, []).append(old.id)
+        return handed
+
+    async def _place_again(self, scope: Scope, ids: Collection[str], gone: Collection[str]) -> None:
+        """Let each value hold until the next one that stays began to."""
+        placed: set[str] = set()
+        for memory in (await self.repository.get(scope, ids, _SEMANTIC, fresh=True)).values():
+            if memory.id in placed or not isinstance(memory, SemanticMemory):
+                continue
+            timeline = await timeline_of(self.repository, scope, memory)
+            placed |= timeline.keys()
+            left = [one for key, one in timeline.items() if key not in gone]
+            plan = places(scope, left, memory.derived_at)
+            taken_over = {e for update in plan.amendments() for e in update.add_sources}
+            episodes = await episodes_by_id(self.repository, scope, taken_over)
+            changed = {*(u.memory_id for u in (*plan.amendments(), *plan.retirements()))}
+            await update_memories(
+                self.repository,
+                scope,
+                changed,
+                placing(plan, episodes),
+                new_write_id=self.new_write_id,
+                types=_SEMANTIC,
+            )
 
     async def _let_words_go(self, scope: Scope, plan: ForgetPlan) -> None:
         """Have what was said next be found by its own words only."""
@@ -415,6 +472,7 @@ class Forgetter:
             for m in shared
             if not plan.again
             and not is_made_from(m, plan.ids)
+            and without_sources(m, episodes, there) is not None
             and not is_worded_by(m, forgotten, _among(there, m))
         }
         parted = (m for m in shared if m.id not in spared and isinstance(m, SemanticMemory))
@@ -531,6 +589,29 @@ async def let_go(
 
 def _among(episodes: Mapping[str, Episode], memory: DerivedMemory) -> list[Episode]:
     return [episodes[key] for key in memory.source_episode_ids if key in episodes]
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedOver:
+    """What was replaced by something that goes, with what had replaced that.
+
+    Attributes:
+        heirs: By what was replaced.
+        inherited: What an heir replaces now, by its id.
+    """
+
+    heirs: dict[str, AnyMemory]
+    inherited: dict[str, list[str]]
+
+    def of(self, memory: D) -> D:
+        """The memory at either end."""
+        heir = self.heirs.get(memory.id)
+        if heir is not None and memory.superseded_by == heir.id and memory.refuted_at is None:
+            memory = replaced(memory, heir.id, max(memory.known_at, heir.known_at))
+        if memory.id in self.inherited:
+            now = tuple(dict.fromkeys((*memory.supersedes, *self.inherited[memory.id])))
+            memory = memory.model_copy(update={"supersedes": now})
+        return memory
 
 
 @dataclass(slots=True)

@@ -609,6 +609,7 @@ def _fewer(
     yield one.model_copy(
         update={
             "content": f"The user {old.slot.predicate} {what}.",
+            "worded_by": old.episode_ids,
             "subject": old.slot.subject,
             "predicate": old.slot.predicate,
             "object": what,
@@ -689,6 +690,7 @@ def _married(
         one = one.model_copy(
             update={
                 "content": f"The user {_MARRIED} {whom.rstrip('.')}.",
+                "worded_by": old.episode_ids,
                 "subject": USER,
                 "predicate": _MARRIED,
                 "object": whom.rstrip("."),
@@ -916,7 +918,8 @@ def _standing(
     known: Sequence[SemanticMemory], at: datetime, episode_ids: Sequence[str]
 ) -> Iterator[_KnownToHold]:
     """What was so when it was said, also where an earlier run took up what these turns end."""
-    ended_here = {m.id for m in known if not set(episode_ids).isdisjoint(m.source_episode_ids)}
+    here = set(episode_ids)
+    ended_here = {m.id for m in known if any(here.intersection(t.episode_ids) for t in m.tellings)}
     for memory in sorted(known, key=lambda one: (one.known_at, one.id)):
         if memory.slot is None or ends_something(memory.slot) or memory.refuted_at is not None:
             continue
@@ -949,15 +952,18 @@ def _with_whose(
 ) -> Statement:
     """The death of "the user's cat Miso", where it is known whose Miso was."""
     named = (
-        held.slot.subject.removeprefix(OF_THE_USER)
+        held
         for held in standing
         if held.slot.predicate == IS_CALLED and held.slot.subject.startswith(OF_THE_USER)
         if _words(held.slot.object) == _words(one.subject)
     )
-    what = _CALLED.split(old.slot.object)[0] if old is not None else next(named, None)
-    if what is None:
+    whose = old or next(named, None)
+    if whose is None:
         return one
-    return one.model_copy(update={"content": f"The user's {what} {one.subject} has died."})
+    called = whose.slot.subject.removeprefix(OF_THE_USER)
+    what = called if old is None else _CALLED.split(old.slot.object)[0]
+    content = f"The user's {what} {one.subject} has died."
+    return one.model_copy(update={"content": content, "worded_by": whose.episode_ids})
 
 
 def _meant(told: _SlottedStatement, standing: Sequence[_KnownToHold]) -> _KnownToHold | None:
@@ -1032,5 +1038,6 @@ def _over(old: _KnownToHold, one: Statement, confidence: float) -> Statement:
             "holds": False,
             "begins": False,
             "confidence": confidence,
+            "worded_by": old.episode_ids,
         }
     )

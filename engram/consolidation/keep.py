@@ -119,7 +119,8 @@ class Circumstances:
             **traits(episodes, statement.importance, statement.tags),
             is_test=any(e.is_test for e in episodes),
             provenance=self.provenance,
-            source_episode_ids=telling.episode_ids,
+            # Forgotten, what it only has the words of takes those along.
+            source_episode_ids=tuple(dict.fromkeys((*telling.episode_ids, *statement.worded_by))),
             occasions=occasions,
             event_at=telling.event_at,
             derived_at=self.now,
@@ -139,7 +140,7 @@ class Circumstances:
     def part(self, memory: SemanticMemory) -> SemanticMemory:
         """A memory of the same words, for a time that another memory came to lie between."""
         said = {"content", "tags", "importance", "is_test", "identity", "category", "slot"}
-        said |= {"kind", "evidence", "metadata", "expires_at"}
+        said |= {"kind", "evidence", "metadata", "expires_at", "tellings"}
         if memory.slot is not None and ends_something(memory.slot):
             said |= {"resolution", "resolved_at"}
         where = {"id", "namespace", "user_id", "known_at", "event_at", "entities", "confidence"}

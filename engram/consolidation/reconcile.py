@@ -8,6 +8,7 @@ says of two memories is judged in ``engram/consolidation/decisions.py``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -54,12 +55,16 @@ from engram.domain.plan import (
 )
 from engram.domain.slots import (
     ends_something,
+    held_predicate,
     is_functional,
     replaced_by,
     slot_of,
     timeline_key,
 )
+from engram.language.text import bare_stems
 from engram.lifecycle.policies import is_outcome
+
+_THE_USER = re.compile(r"\bthe user\b")
 
 # --- why a plan does what it does: as a code for counting, and in words for people
 
@@ -138,7 +143,7 @@ def reconcile(
         side = circumstances.side(is_test=is_test)
         about = [m for m in remembered if m.is_test == is_test]
         told = with_implied([s for s in statements if side.sources(s)], about, side)
-        stated = _with_what_changed(told, about)
+        stated = _with_whose_words(_with_what_changed(told, about), about, side)
         to_keep = [episode for episode in quoted if episode.is_test == is_test]
         here = {m.id: m for m in remembered if m.is_test == is_test}
         done = _reconciled(stated, here, side)
@@ -162,10 +167,11 @@ def _with_what_changed(
 
     All generations count, so that a second run decides the same.
     """
-    of: dict[str, dict[Slot, str]] = {}
+    of: dict[str, dict[Slot, tuple[str, tuple[str, ...]]]] = {}
     for memory in sorted(known, key=lambda one: (one.known_at, one.id)):
         if memory.slot is not None and memory.refuted_at is None:
-            of.setdefault(memory.slot.subject, {}).setdefault(memory.slot, memory.content)
+            words = memory.content, memory.source_episode_ids
+            of.setdefault(memory.slot.subject, {}).setdefault(memory.slot, words)
     found: list[Statement] = []
     for stated in statements:
         statement, slot = stated, _slot(stated)
@@ -177,13 +183,50 @@ def _with_what_changed(
         changes = statement.begins and statement.holds
         old = replaced_by(slot, said, about) if changes else None
         if old is None:
-            about.setdefault(slot, statement.content)
+            about.setdefault(slot, (statement.content, statement.episode_ids))
         else:
-            content = _reworded(about[old], old.object, said) or statement.content
+            before, sources = about[old]
+            reworded = _reworded(before, old.object, said)
             # That it changed happened once; what it changed to holds.
-            now = {"predicate": old.predicate, "content": content, "kind": MemoryKind.NOTE}
+            now = {
+                "predicate": old.predicate,
+                "content": reworded or statement.content,
+                "kind": MemoryKind.NOTE,
+                "worded_by": sources if reworded else (),
+            }
             statement = statement.model_copy(update=now)
         found.append(statement)
+    return found
+
+
+def _with_whose_words(
+    statements: Sequence[Statement], known: Sequence[SemanticMemory], circumstances: Circumstances
+) -> list[Statement]:
+    """Each ending with the turn that told what it ends, where only that names it.
+
+    "I sent it over" ends a promise that another conversation put into words.
+    """
+    told: dict[Slot | None, list[Telling]] = {}
+    for memory in known:
+        told.setdefault(memory.slot, []).extend(memory.tellings)
+    for one in statements:
+        telling = circumstances.telling(one)
+        if telling is not None:
+            told.setdefault(_slot(one), []).append(telling)
+    found: list[Statement] = []
+    for one in statements:
+        slot, telling = _slot(one), circumstances.telling(one)
+        said = " ".join(episode.content for episode in circumstances.sources(one))
+        named = bare_stems(one.object or "") <= bare_stems(said)
+        if slot is None or telling is None or one.holds or one.worded_by or named:
+            found.append(one)
+            continue
+        held = slot.model_copy(update={"predicate": held_predicate(slot)})
+        before = [each for each in told.get(held, ()) if each.known_at <= telling.known_at]
+        # However they came in batches, the first of them is the same.
+        first = min(before, key=lambda each: (each.known_at, each.episode_ids), default=None)
+        worded_by = () if first is None else first.episode_ids
+        found.append(one.model_copy(update={"worded_by": worded_by}))
     return found
 
 
@@ -244,9 +287,10 @@ class _PlanBuilder:
             why = f"told before it was refuted: {statement.content}"[:500]
             self._discard(Reason.REFUTED, why, refuted)
             return
-        if alike and not self.circumstances.brought_in and _is_echo(statement):
+        holds = next((m for m in alike if _holds(m)), None)
+        if holds is not None and not self.circumstances.brought_in and _is_echo(statement):
             why = f"repeats a memory in Engram's own words: {statement.content}"[:500]
-            self._discard(Reason.ECHO, why, alike[0])
+            self._discard(Reason.ECHO, why, holds)
             return
         same = self._in_the_same_words(alike, slot, telling)
         if same is not None:
@@ -359,15 +403,16 @@ class _PlanBuilder:
         )
 
     def _settle(self, key: tuple[str, ...], told: Sequence[TimelineEntry]) -> None:
-        # What was refuted has no place in the timeline: told again, it begins anew.
-        known = {m.id: m for m in self._of_timeline.get(key, ()) if m.refuted_at is None}
+        there = self._of_timeline.get(key, ())
+        known = in_force(there)
         after = history(known, told, self._begun)
         contents = {memory.id: memory.content for memory in after}
         for memory in after:
             if memory.id in known:
                 before = known[memory.id]
                 reason, why = why_changed(before, memory, contents)
-                changed = change(before, memory, self._update(before, reason, why), known)
+                update = self._update(before, reason, why)
+                changed = change(before, memory, update, {m.id for m in there})
                 quotes = _quotes(before, changed.add_tellings, told)
                 if quotes:
                     evidence = tuple(dict.fromkeys((*changed.add_evidence, *quotes)))
@@ -434,6 +479,34 @@ class _PlanBuilder:
         return (*self.known.values(), *self.new.values())
 
 
+def placed_again(known: Iterable[SemanticMemory], circumstances: Circumstances) -> list[Action]:
+    """What changes where a timeline is read again, because something of it was refuted, or is gone.
+
+    Args:
+        known: All of it; what is refuted says so.
+        circumstances: Whose, and when.
+    """
+    told = {m.id: m for m in known if m.form is MemoryForm.STATEMENT}
+    keys = {timeline_key(m.slot) for m in told.values() if m.slot is not None}
+    return _PlanBuilder(circumstances, told, {key: [] for key in keys}).actions()
+
+
+def in_force(timeline: Iterable[SemanticMemory]) -> dict[str, SemanticMemory]:
+    """Those that have a place in it.
+
+    What was refuted has none: it begins anew where it is told again. Nor has what says the
+    same as something that was refuted, and stands behind it.
+    """
+    found = {m.id: m for m in timeline}
+    refuted = {key: m for key, m in found.items() if m.refuted_at is not None}
+    for memory_id, memory in tuple(found.items()):
+        by = refuted.get(memory.superseded_by or "")
+        same = by is not None and memory.slot == by.slot and memory_id not in by.supersedes
+        if memory_id in refuted or same or (by is not None and memory.duplicate_of == by.id):
+            del found[memory_id]
+    return found
+
+
 def _is_refuted_after(memory: SemanticMemory, telling: Telling) -> bool:
     return memory.refuted_at is not None and telling.known_at <= memory.refuted_at
 
@@ -451,10 +524,18 @@ def _order(telling: Telling, statement: Statement) -> tuple[datetime, datetime, 
     return telling.event_at, telling.known_at, statement.content
 
 
+def _holds(memory: SemanticMemory) -> bool:
+    return memory.status is MemoryStatus.ACTIVE and memory.refuted_at is None
+
+
 def _is_echo(statement: Statement) -> bool:
-    """Whether the turn says it letter by letter as Engram words it, in the third person."""
+    """Whether the turn says of its user, letter by letter, what Engram says of "the user".
+
+    Of others, everybody speaks in the third person.
+    """
     words = normalise(statement.content)
-    return any(normalise(quote.words) == words for quote in statement.evidence)
+    of_the_user = _THE_USER.search(words) is not None
+    return of_the_user and any(normalise(quote.words) == words for quote in statement.evidence)
 
 
 def _quotes(

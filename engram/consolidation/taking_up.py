@@ -9,7 +9,7 @@ other half.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -36,11 +36,18 @@ from engram.domain.memories import (
     SemanticMemory,
     Unread,
 )
-from engram.domain.plan import Action, ConsolidationPlan, Statement
+from engram.domain.plan import Action, ConsolidationPlan, Statement, StoreEpisode, StoreNote
 from engram.domain.scope import Scope
 from engram.giving_way import computed, give_way
 from engram.ports import AnyOf, MemoryRepository
-from engram.storage.updates import NewWriteId, episodes_by_id, every_page, update_memories
+from engram.storage.ledger import is_composed
+from engram.storage.updates import (
+    NewWriteId,
+    episodes_by_id,
+    every_page,
+    existing,
+    update_memories,
+)
 
 _EPISODIC = (MemoryType.EPISODIC,)
 # After the first refusal, and twice as long after each further one; then only when asked.
@@ -172,9 +179,27 @@ class TurnConsolidator:
         known += await self.known.artifacts(scope, quoted)
         circumstances = Circumstances(scope=scope, now=now, episodes=episodes, provenance=maker)
         # Compares each with each, and looks for words to keep: not while others wait.
-        return await computed(
+        plan = await computed(
             reconcile, statements, known, circumstances, quoted, summed_up=summed_up
         )
+        return await self._of_words_that_are_there(scope, plan, episodes.keys())
+
+    async def _of_words_that_are_there(
+        self, scope: Scope, plan: ConsolidationPlan, read: Set[str]
+    ) -> ConsolidationPlan:
+        """The plan without what has the words of turns that are gone by now."""
+        new = [memory for memory in plan.new_memories() if not is_composed(memory)]
+        others = {source for memory in new for source in memory.source_episode_ids} - read
+        if not others:
+            return plan
+        gone = others - await existing(self.repository, scope, others, _EPISODIC)
+        lost = {memory.id for memory in new if not gone.isdisjoint(memory.source_episode_ids)}
+        kept = (
+            action
+            for action in plan.actions
+            if not isinstance(action, StoreNote | StoreEpisode) or action.memory.id not in lost
+        )
+        return plan.model_copy(update={"actions": tuple(kept)}) if lost else plan
 
     async def mark(
         self,

@@ -19,9 +19,10 @@ from engram.consolidation.amendments import (
     quoting,
     sources_only_of,
     tellings_of,
+    worded_by,
 )
 from engram.domain.memories import MemoryStatus, SemanticMemory, Slot, Telling
-from engram.domain.occasions import occasions_among, occasions_told
+from engram.domain.occasions import occasions_told
 from engram.domain.plan import Place, Statement, Supersession, UpdateNote
 from engram.domain.slots import ends_something, held_predicate, is_functional, is_timeless
 from engram.lifecycle.decisions import disputed
@@ -577,8 +578,8 @@ def _placed(
     still = frozenset(told)
     gone = () if not known else tuple(t for t in tellings_of(memory) if t not in still)
     fresh = tuple(dict.fromkeys(e for one in told for e in one.episode_ids))
-    # A new part of a known memory has only the sources of that part.
-    before = memory.source_episode_ids if known else ()
+    # A new part of a known memory has only the sources of that part, and of its words.
+    before = memory.source_episode_ids if known else worded_by(memory)
     leaving = sources_only_of(gone, told)
     sources = tuple(e for e in dict.fromkeys((*before, *fresh)) if e not in leaving)
     changes |= {"tellings": told, "source_episode_ids": sources}
@@ -590,7 +591,7 @@ def _placed(
     if known:
         changes["disputed_with"] = (*foreign.disputed_with, *rivals)
         return memory.model_copy(update=changes)
-    occasions = occasions_among(occasions_told(told), sources)
+    occasions = occasions_told(told)
     changes["occasions"] = occasions
     changes["confidence"] = memory.confidence.model_copy(
         update={

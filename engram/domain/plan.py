@@ -20,7 +20,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Telling,
 )
-from engram.domain.values import StoredValue, is_none
+from engram.domain.values import StoredValue, is_empty, is_none
 
 # --- one thing that a conversation states, before it is compared with what is known
 
@@ -50,6 +50,8 @@ class Statement(StoredValue):
             end. Such a value stands beside what held before, and takes nothing's place.
         confidence: What the extraction itself says, 0 to 1.
         episode_ids: The episodes that state it.
+        worded_by: Others whose words its content has: those that told what it ends or changes
+            without naming it. They state nothing of it; forgotten, they take the words along.
     """
 
     content: str = Field(min_length=1, max_length=MAX_STATEMENT_CHARACTERS)
@@ -72,6 +74,7 @@ class Statement(StoredValue):
     confidence: float = Field(ge=0, le=1)
     importance: float = Field(default=0.5, ge=0, le=1)
     episode_ids: tuple[str, ...] = Field(min_length=1)
+    worded_by: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
 
 
 # --- what consolidation is going to do, as a value

@@ -48,6 +48,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_empty(value: tuple[object, ...]) -> bool:
+    """The same of a field with several values."""
+    return not value
+
+
 class StoredValue(BaseModel):
     """Never changed, only replaced.
 

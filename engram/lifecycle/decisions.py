@@ -313,8 +313,10 @@ def _new_status(memory: AnyMemory, status: MemoryStatus, now: datetime) -> dict[
         left |= {"refuted_at": None, "superseded_by": None, "superseded_known_at": None}
     match status:
         case MemoryStatus.SUPERSEDED:
-            known = max(memory.known_at, now)
-            return {**left, "refuted_at": now, "superseded_known_at": known}
+            # What was history went out of the answers before, and was true of no time at all.
+            known = memory.superseded_known_at or max(memory.known_at, now)
+            nothing = {"superseded_by": None, "valid_to": None}
+            return {**left, **nothing, "refuted_at": now, "superseded_known_at": known}
         case MemoryStatus.ARCHIVED:
             return {**left, "archived_at": now, "lifecycle": LifecycleState.ARCHIVED}
         case MemoryStatus.EXPIRED:
@@ -421,6 +423,14 @@ def rivals_of(memory: AnyMemory) -> tuple[str, ...]:
     disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     kept = memory.superseded_by if is_refuted(memory) else None
     return (*disputed_with, *((kept,) if kept is not None else ()))
+
+
+def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
+    """What reviews about a memory are about: each pair that it is in, or itself where refuted."""
+    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
+    alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
+    pairs = ((memory.id, other) for other in disputed_with)
+    return [*((min(pair), max(pair)) for pair in pairs), *alone]
 
 
 def disputed(

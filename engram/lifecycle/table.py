@@ -425,10 +425,11 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
     _by_hand(
         Event.DISPUTED,
         Aspect.STATUS,
-        (*_ACTIVE, *_LEFT_STATUSES),
+        (*_ACTIVE, *_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
         MemoryStatus.SUPERSEDED.value,
-        "the user disputes it: refuted, it leaves the answers and stays readable",
+        "the user disputes it: refuted, it leaves the answers, of any time, and stays readable",
         "D6",
+        windows.can_be_refuted,
         types=_DERIVED_TYPES,
     ),
     _by_hand(

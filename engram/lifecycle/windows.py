@@ -165,6 +165,11 @@ def can_return(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     return None if replaced else at_once(memory, ground)
 
 
+def can_be_refuted(memory: AnyMemory, ground: PolicyContext) -> Window | None:
+    """It is not refuted yet: since when it is does not change."""
+    return None if is_refuted(memory) else at_once(memory, ground)
+
+
 def supported(memory: AnyMemory, ground: PolicyContext) -> Window | None:
     """Told on a second occasion, or the user confirmed it; nobody disputes it."""
     if not is_supported(memory) or is_disputed(memory):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from pydantic import Field
 
-from engram.consolidation.disputes import DisputeSettler, disputes_of
+from engram.consolidation.disputes import DisputeSettler
 from engram.contracts.lifecycle import Change, DecayReport, PromotionReport
 from engram.contracts.messages import Population
 from engram.digests.stage import Digests
@@ -28,7 +28,7 @@ from engram.domain.scope import Scope
 from engram.domain.turns import check_moment
 from engram.errors import EngramError, InvalidQuery
 from engram.lifecycle import decisions
-from engram.lifecycle.decisions import Changed, Transition
+from engram.lifecycle.decisions import Changed, Transition, disputes_of
 from engram.lifecycle.policies import is_refuted
 from engram.lifecycle.promotion import following, habits_of, promoted
 from engram.lifecycle.promotion_pass import HabitMaker, follow_sources
@@ -193,7 +193,7 @@ class LifecycleHandlers:
         self._digests = Digests(repository, embedder, new_write_id)
         self._digest_policy = digest_policy
         self._reviews = reviews
-        self._settler = DisputeSettler(repository, rules, new_write_id)
+        self._settler = DisputeSettler(repository, rules, new_write_id, embedder)
         self._embedder = embedder
         self._passes = passes
         self._briefing = briefing
@@ -235,6 +235,8 @@ class LifecycleHandlers:
         ids = await self._said_alike(scope, before) if action.puts_aside else (meant.id,)
         await update_memories(self._repository, scope, ids, change, new_write_id=self._new_write_id)
         if action.settles is not None:
+            if action.settles:
+                await self._settler.place_again(scope, (meant.id,), now)
             await self._tell_reviews(scope, meant)
         if action.moves:
             await self._compose(scope, meant, (*beaten, *ids, before.id), now)
@@ -265,11 +267,10 @@ class LifecycleHandlers:
         """
         if not holds:
             await self._settler.free_others(scope, (before.id,))
-            await self._settler.bring_back(scope, before)
+            await self._settler.bring_back(scope, (before,))
             return ()
         beaten = await self._settler.rivals(scope, before)
         await self._settler.refute(scope, beaten, before.id, now)
-        await self._settler.retire_again(scope, before)
         return beaten
 
     async def _tell_reviews(self, scope: Scope, before: AnyMemory) -> None:

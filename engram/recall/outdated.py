@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
+from engram.consolidation.amendments import worded_by
 from engram.domain.memories import (
     DIGEST_FORMS,
     AnyMemory,
@@ -180,7 +181,9 @@ def _conclusions_of(
     for one in drawn:
         if question.visibility.as_of is not None and one.known_at > question.visibility.as_of:
             continue
-        for turn in wanted.intersection(one.source_episode_ids):
+        # What only has a turn's words, to say that it is over, is not what the turn tells.
+        others = worded_by(one) if isinstance(one, SemanticMemory) else ()
+        for turn in wanted.intersection(one.source_episode_ids).difference(others):
             by_turn.setdefault(turn, []).append(one)
     return by_turn
 

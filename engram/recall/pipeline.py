@@ -40,6 +40,7 @@ from engram.recall.stages import (
     follow,
     instead_first,
     newest_first,
+    replaced_then,
     reranked,
     sources_of,
     without_repeats,
@@ -172,11 +173,16 @@ class Recaller:
     async def _bring_up(self, question: PreparedQuery, reach: SearchBudget) -> Pool:
         pool = await self._search.retrieve_candidates(question, reach)
         read = [one.memory for one in pool.found]
+        given_way = replaced_then(read, question.visibility)
         then = await as_sure_as_then(self._repository, question, read)
         found: Iterable[FoundMemory] = pool.found
         if then:
             found = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in found)
-        passing = [one for one in found if self._passes(question, one.memory)]
+        passing = [
+            one
+            for one in found
+            if one.memory.id not in given_way and self._passes(question, one.memory)
+        ]
         return Pool(tuple(passing), pool.cut)
 
     async def _select(self, question: PreparedQuery, pool: Pool) -> list[Ranked]:

@@ -48,6 +48,7 @@ from engram.ports import (
     MemoryRepository,
     Reranker,
 )
+from engram.recall.request import Visibility
 from engram.recall.results import JUST_BELOW, ExplainedLink, Ranked, by_score
 from engram.recall.search import PreparedQuery
 
@@ -649,6 +650,22 @@ def _without_hindsight(
     if isinstance(memory, SemanticMemory):
         then["disputed_with"] = disputed
     return memory.model_copy(update=then)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+
+def replaced_then(memories: Iterable[AnyMemory], visibility: Visibility) -> frozenset[str]:
+    """What had given way by then to something of these that was refuted since: it came back."""
+    as_of = visibility.as_of
+    if as_of is None:
+        return frozenset()
+    refuted_since = (
+        one
+        for one in memories
+        if isinstance(one, DerivedMemory)
+        and one.refuted_at is not None
+        and one.refuted_at > as_of
+        and visibility.counts(one)
+    )
+    return frozenset(old for one in refuted_since for old in one.supersedes)
 
 
 def _disputes(memory: DerivedMemory) -> tuple[str, ...]:

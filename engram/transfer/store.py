@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 
 from pydantic import ValidationError
 
-from engram.consolidation.disputes import disputes_of
 from engram.consolidation.findings import FindingsStore
 from engram.consolidation.turns import let_lost_words_go, same_turn
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
@@ -31,6 +30,7 @@ from engram.errors import InvalidInput, StorageUnavailable
 from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
+from engram.lifecycle.decisions import disputes_of
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, SparseVector, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of

@@ -648,7 +648,12 @@ async def long_erasing(stage: Stage) -> None:
 
 async def disturbed_reviews(stage: Stage) -> None:
     """Reviews that a store holds up, one until an hour has passed, and some that others settle."""
-    settler = DisputeSettler(stage.repository, stage.rules, lambda: f"settled-{stage.said}")
+    settler = DisputeSettler(
+        stage.repository,
+        stage.rules,
+        lambda: f"settled-{stage.said}",
+        make_embedder("wordllama"),
+    )
     one, other, held_up = await stage.dispute("tea")
     stage.faults.fatal.add(names.LOOK_AT_DISPUTE_ACTIVITY)
     await held_up.signal(names.LOOK_SIGNAL, "recorded")

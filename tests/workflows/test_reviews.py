@@ -219,7 +219,12 @@ async def test_what_was_stopped_half_way_is_finished() -> None:
     async with waiting() as here, here.workers():
         review = await here.opened()
         await here.days(0.1)
-        settler = DisputeSettler(here.store, here.settings.lifecycle_rules, lambda: uuid4().hex)
+        settler = DisputeSettler(
+            here.store,
+            here.settings.lifecycle_rules,
+            lambda: uuid4().hex,
+            make_embedder("wordllama"),
+        )
         await settler.refute(ADA, (PORTO_ID,), LISBON_ID, NOW)
         assert (await here.now_is(LISBON_ID)).disputed_with == (PORTO_ID,)
         await review.signal(names.LOOK_SIGNAL, "settled")

@@ -235,3 +235,30 @@ def test_a_promise_that_no_longer_holds_was_kept_unless_the_turn_says_otherwise(
         knowledge.hear(later, end)
         called = min(knowledge.of("call bo"), key=lambda m: m.known_at)
         assert (called.resolution, called.resolved_at) == (resolution, on(9))
+
+
+def test_of_others_everybody_speaks_in_the_third_person() -> None:
+    """What is said again of Tom counts: where it changed meanwhile, and where it did not."""
+    knowledge = ReconciledKnowledge()
+
+    def works(day: int, employer: str) -> None:
+        turn_of_day, words = said(day), f"Tom works at {employer}."
+        quote = Evidence(episode_id=turn_of_day.id, words=words)
+        one = stated(turn_of_day, "works at", employer, content=words, subject="Tom")
+        knowledge.hear(turn_of_day, one.model_copy(update={"evidence": (quote,)}))
+
+    for day, employer in enumerate(("Acme", "Globex", "Globex", "Acme")):
+        works(day, employer)
+    assert knowledge.current() == {"Tom works at Acme."}
+    assert only(knowledge, "globex").confidence.supporting_episodes == 2
+
+
+def test_engrams_own_words_are_no_echo_where_they_hold_no_more() -> None:
+    """Said after it was replaced, it is news."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, said(1), "Paris")
+    lives(knowledge, said(2), "Rome")
+    again = said(3)
+    quote = Evidence(episode_id=again.id, words="The user lives in Paris.")
+    knowledge.hear(again, stated(again, "lives in", "Paris", evidence=(quote,)))
+    assert knowledge.current() == {"The user lives in Paris."}

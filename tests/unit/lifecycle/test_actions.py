@@ -209,15 +209,25 @@ def test_a_dispute_is_told_in_one_sentence(memory: AnyMemory, said: str | None) 
     assert dispute_of(memory) == said
 
 
-def test_history_that_is_disputed_stays_history() -> None:
-    """What something else replaced is neither refuted nor brought back by a word about it."""
+def test_history_that_is_disputed_is_refuted_since_then_and_was_true_of_no_time() -> None:
+    """It left the answers when it was replaced; disputed again, nothing more happens."""
     replaced = semantic(status="superseded", superseded_by="x", superseded_known_at=day(1))
-    disputed = decisions.dispute(replaced, day(2), RULES).memory
-    confirmed = decisions.confirm(disputed, day(3), RULES).memory
-    for memory in (disputed, confirmed):
-        assert isinstance(memory, SemanticMemory)
-        assert (memory.status, memory.refuted_at) == (MemoryStatus.SUPERSEDED, None)
-        assert memory.superseded_by == "x"
+    disputed = decisions.dispute(
+        replaced.model_copy(update={"valid_to": day(1)}), day(2), RULES
+    ).memory
+    assert isinstance(disputed, SemanticMemory)
+    assert (disputed.status, disputed.refuted_at) == (MemoryStatus.SUPERSEDED, day(2))
+    assert disputed.superseded_known_at == day(1)
+    assert (disputed.superseded_by, disputed.valid_to) == (None, None)
+    assert decisions.dispute(disputed, day(3), RULES).memory == disputed
+
+
+def test_history_that_is_confirmed_stays_history() -> None:
+    """What something else replaced is not brought back by a word about it."""
+    replaced = semantic(status="superseded", superseded_by="x", superseded_known_at=day(1))
+    confirmed = decisions.confirm(replaced, day(3), RULES).memory
+    assert isinstance(confirmed, SemanticMemory)
+    assert (confirmed.status, confirmed.superseded_by) == (MemoryStatus.SUPERSEDED, "x")
     # What it was called while it held is settled all the same.
     assert confirmed.lifecycle is LifecycleState.VALIDATED
 

@@ -128,7 +128,7 @@ async def test_what_the_user_disputes_does_not_come_back_in_place_of_what_replac
         left = await handled.now_is(old)
         assert isinstance(left, SemanticMemory)
         assert (left.status, left.superseded_by) == (MemoryStatus.SUPERSEDED, None)
-        assert left.refuted_at == ago(2)
+        assert (left.refuted_at, left.superseded_known_at) == (NOW, ago(2))
         back = (await handled.ask(saying("confirm"), about(old.id))).memory
         assert back.status is MemoryStatus.ACTIVE
 

@@ -15,6 +15,7 @@ from engram.domain.memories import (
 )
 from engram.domain.rules import LifecycleRules
 from engram.domain.scope import Scope
+from engram.embedding.choice import make_embedder
 from engram.lifecycle import decisions
 from engram.ports import Equals
 from engram.storage.edge import EdgeRepository
@@ -23,6 +24,7 @@ from tests.support.in_process_memory import InProcessMemory
 from tests.support.recall_memories import NOW, day
 
 RULES = LifecycleRules()
+FACTS = MemoryType.FACTUAL
 
 
 async def heard(memory: InProcessMemory, scope: Scope, *turns: tuple[int, str]) -> None:
@@ -42,10 +44,14 @@ async def stored(
     return {m.content: m for m in found if isinstance(m, SemanticMemory | Fact)}
 
 
+def settler_of(repository: EdgeRepository) -> DisputeSettler:
+    """What settles disputes in it."""
+    return DisputeSettler(repository, RULES, lambda: uuid4().hex, make_embedder("wordllama"))
+
+
 async def refute(repository: EdgeRepository, scope: Scope, one: SemanticMemory | Fact) -> None:
     """The user says that it is not so: as the operation does it."""
-    settler = DisputeSettler(repository, RULES, lambda: uuid4().hex)
-    await settler.bring_back(scope, one)
+    await settler_of(repository).bring_back(scope, (one,))
     await update_memories(
         repository,
         scope,
@@ -179,11 +185,18 @@ async def test_what_a_refuted_value_had_replaced_holds_again_at_once(
     assert best.memory.content == "Hassan plays for Rovers."
     found = await stored(repository, scope)
     assert found["Hassan plays for Rovers."].status is MemoryStatus.ACTIVE
-    settler = DisputeSettler(repository, RULES, lambda: uuid4().hex)
+    settler = settler_of(repository)
     refuted = found["Hassan plays for Dynamo."]
     assert isinstance(refuted, SemanticMemory)
     assert found["Hassan plays for Rovers."].id not in await settler.rivals(scope, refuted)
-    await settler.retire_again(scope, refuted)
+    await update_memories(
+        repository,
+        scope,
+        [refuted.id],
+        lambda memory: decisions.confirm(memory, day(31), RULES).memory,
+        new_write_id=lambda: uuid4().hex,
+    )
+    await settler.place_again(scope, [refuted.id], day(31))
     old = (await stored(repository, scope))["Hassan plays for Rovers."]
     assert (old.superseded_by, old.refuted_at) == (new.id, None)
 
@@ -227,3 +240,45 @@ async def test_a_turn_is_marked_where_it_is_asked_for_what_the_user_disputed_of_
     after = [await answer(question) for question in (home, email)]
     assert [disputed for _, disputed in after] == [True, False]
     assert [score for score, _ in after] == [score for score, _ in before]
+
+
+async def test_as_of_before_a_dispute_what_had_given_way_does_not_answer(
+    memory: InProcessMemory, repository: EdgeRepository
+) -> None:
+    """It came back since; then, what is disputed now stood in its place."""
+    scope = Scope.of("changes", uuid4().hex)
+    await heard(memory, scope, (1, "I live in Porto."), (5, "I moved to Oslo."))
+    await refute(repository, scope, (await stored(repository, scope))["The user lives in Oslo."])
+    for as_of, known in ((day(3), "Porto"), (day(9), "Oslo"), (day(40), "Porto")):
+        asked = {"as_of": as_of, "memory_types": MemoryType.SEMANTIC}
+        hits = await memory.recall(scope, "Where does the user live?", day(50), **asked)
+        assert [hit.memory.content for hit in hits] == [f"The user lives in {known}."]
+
+
+async def test_an_address_that_was_history_is_refuted_for_good(
+    memory: InProcessMemory, repository: EdgeRepository
+) -> None:
+    """The next one that is told does not undo it; confirmed, it is history again."""
+    scope = Scope.of("changes", uuid4().hex)
+    turns = [(n, f"My email is {name}@x.example.") for n, name in ((1, "a"), (5, "b"), (9, "c"))]
+    await heard(memory, scope, *turns)
+    there = {m.content[-11:]: m for m in (await stored(repository, scope, FACTS)).values()}
+    middle = there["b@x.example"]
+    await refute(repository, scope, middle)
+    await heard(memory, scope, (12, "My email is d@x.example."))
+
+    async def ends() -> dict[str, str | None]:
+        found = (await stored(repository, scope, FACTS)).values()
+        names = {m.id: m.content[-11:][0] for m in found}
+        return {names[m.id]: names.get(m.superseded_by or "") for m in found}
+
+    assert await ends() == {"a": "c", "b": None, "c": "d", "d": None}
+    await update_memories(
+        repository,
+        scope,
+        [middle.id],
+        lambda one: decisions.confirm(one, day(31), RULES).memory,
+        new_write_id=lambda: uuid4().hex,
+    )
+    await settler_of(repository).place_again(scope, [middle.id], day(31))
+    assert await ends() == {"a": "b", "b": "c", "c": "d", "d": None}
