@@ -102,7 +102,7 @@ def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory])
         return False
     kept = gone.get(memory.duplicate_of or "")
     by = gone.get(memory.superseded_by or "")
-    if isinstance(by, SemanticMemory) and by.slot is not None and by.slot == memory.slot:
+    if by is not None and not is_summary(memory) and _is_same_value(memory, by):
         # Two parts of one value, once nothing lies between them any more.
         kept = kept or by
     return kept is not None and set(memory.source_episode_ids) <= set(kept.source_episode_ids)
@@ -110,6 +110,10 @@ def only_says_the_same(memory: DerivedMemory, gone: Mapping[str, DerivedMemory])
 
 def _words(text: str) -> set[str]:
     return set(_LONG_WORD.findall(text.casefold()))
+
+
+def _is_same_value(one: SemanticMemory, other: DerivedMemory) -> bool:
+    return isinstance(other, SemanticMemory) and one.slot is not None and one.slot == other.slot
 
 
 def without_sources(

@@ -240,7 +240,7 @@ async def test_a_verb_denied_alone_is_not_affirmed_by_what_is_done_to_something(
         "I take ibuprofen and ten minutes later I get hives.",
         "I take ibuprofen and two hours later I get hives.",
         "I take ibuprofen at parties.",
-        "My doctor says I take ibuprofen.",
+        "My mum says I take ibuprofen.",
     ],
 )
 async def test_what_is_said_with_a_limit_or_by_others_ends_no_denial(
