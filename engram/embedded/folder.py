@@ -287,10 +287,11 @@ class DataFolder:
         """Who wrote that it owns the folder; None if nobody did or it cannot be read.
 
         The record of an owner that was killed stays behind: only the lock tells
-        whether it lives.
+        whether it lives. A record that was copied with the folder names the owner of the
+        original, and is none of this one.
         """
         found = read_record(self._owner_record)
-        if found is None:
+        if found is None or found.get("lock") != self._lock_identity():
             return None
         try:
             return Owner(pid=int(found["pid"]), socket=Path(str(found["socket"])))
@@ -328,7 +329,16 @@ class DataFolder:
             self._private = Path(tempfile.mkdtemp(prefix="engram-"))
             wanted = self._private / _SOCKET
         self._socket = wanted
-        write_record(self._owner_record, {"pid": os.getpid(), "socket": str(wanted)})
+        owner = {"pid": os.getpid(), "socket": str(wanted), "lock": self._lock_identity()}
+        write_record(self._owner_record, owner)
+
+    def _lock_identity(self) -> str | None:
+        """Tells this folder's lock from that of a copy of the folder; None if there is none."""
+        try:
+            found = (self.path / "lock").stat()
+        except OSError:
+            return None
+        return f"{found.st_dev}:{found.st_ino}"
 
     def _forget_dead_owner(self) -> None:
         owner = self.owner()
