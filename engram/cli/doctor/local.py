@@ -12,6 +12,7 @@ from typing import Final
 
 from engram.agents.models import make_model
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
+from engram.cli.doctor.servers import RUNS, readable_runs
 from engram.client.http import AttachedEngine
 from engram.domain.memories import Episode
 from engram.embedded.folder import (
@@ -30,7 +31,7 @@ from engram.settings import RULES, Settings
 from engram.storage.payload import check_identity
 from engram.storage.trail import AuditTrail
 from engram.system import FileLock, new_secret, system_clock
-from engram.temporal.connection import key_store
+from engram.temporal.connection import connect_client, key_store
 
 # --- whether the settings can be used, and the models that they name
 
@@ -293,6 +294,25 @@ async def server(around: CheckContext) -> CheckResult:
             f"stop `engram up` and start it again; {data.server_log} says more",
         )
     return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
+
+
+async def runs(around: CheckContext) -> CheckResult:
+    """The data keys of what runs under the owner are there."""
+    data = existing(around)
+    record = None if data is None else ServerRecord.read(data.server_record)
+    if data is None or record is None or not _locked(data.server_lock):
+        return ok(RUNS, "not looked at: nothing runs on the folder")
+    given = around.settings
+    try:
+        async with asyncio.timeout(_ENGINE_SECONDS):
+            keys = folder_keys(data.path, given)
+            address = f"{LOOPBACK}:{record.port}"
+            client = await connect_client(address, given.temporal_namespace, keys)
+    except (EngramError, RuntimeError, TimeoutError) as error:
+        return warning(RUNS, f"cannot be looked at: {error}", "see temporal server")
+    if read_record(data.encryption_record) != {"keys": keys.id}:
+        return warning(RUNS, "not looked at", "set the keys of the folder: ENGRAM_ENCRYPTION_KEYS")
+    return await readable_runs(client)
 
 
 _SQLITE: Final = b"SQLite format 3\0"
