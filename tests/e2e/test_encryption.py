@@ -306,6 +306,11 @@ async def test_no_web_page_is_answered_by_the_server_s_http_api(folder: Path) ->
     assert not any("namespaces" in answer for answer in answers)
 
 
+async def test_a_new_folder_never_held_anything_plain(home: tuple[MemoryStore, Path]) -> None:
+    """Its keys are there before its runs: none of them is taken for one from before."""
+    assert folder_keys(home[1], Settings.load()).since is None
+
+
 async def test_the_ui_is_off_by_default(folder: Path, memory: MemoryStore) -> None:
     """Every user and web page of the machine could open it."""
     assert json.loads((folder / "server.json").read_text())["ui_port"] is None

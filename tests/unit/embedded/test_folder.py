@@ -180,6 +180,24 @@ def test_why_a_folder_is_refused_is_told(
         done(tmp_path)
 
 
+def test_what_the_system_refuses_of_a_file_in_it_is_told_with_the_file(tmp_path: Path) -> None:
+    """The file, the reason and what to do; a full disk is told as that, others' files are not."""
+    folder, file = DataFolder(tmp_path), tmp_path / "store" / "engram.lock"
+
+    def refused(number: int, path: Path) -> None:
+        with folder.refusals_typed():
+            raise OSError(number, os.strerror(number), str(path))
+
+    with pytest.raises(
+        DataFolderUnusable, match=r"store/engram\.lock.*\(Permission denied\).*`chown -R`"
+    ):
+        refused(errno.EACCES, file)
+    with pytest.raises(StorageUnavailable, match="Make room"):
+        refused(errno.ENOSPC, file)
+    with pytest.raises(PermissionError):
+        refused(errno.EACCES, tmp_path.parent)
+
+
 def test_a_folder_on_a_full_disk_is_owned_once_there_is_room() -> None:
     """A real disk without a free byte: typed, unlocked, and the same call succeeds afterwards."""
     with small_disk(2, in_memory=True) as disk:
