@@ -58,3 +58,19 @@ def test_the_largest_durations_can_be_worked_with() -> None:
     usual = Settings.load(buffer_minutes=5_256_000, session_idle_minutes=5_256_000)
     assert timedelta(minutes=usual.buffer_minutes) == timedelta(days=3650)
     assert timedelta(minutes=usual.session_idle_minutes) == timedelta(days=3650)
+
+
+@pytest.mark.parametrize(
+    ("variable", "there"),
+    [
+        ("ENGRAM_REVIEWS__WAIT_DAY", "ENGRAM_REVIEWS__WAIT_DAYS"),
+        ("ENGRAM_LIFECYCLE__NOPE", "ENGRAM_LIFECYCLE__"),
+    ],
+)
+def test_a_name_that_a_group_has_not_is_told_with_those_it_has(
+    monkeypatch: pytest.MonkeyPatch, variable: str, there: str
+) -> None:
+    """Mistyped, or gone with a newer version: what is like it, or all that there is."""
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(InvalidSettings, match=f"{variable}: is no setting, or not .* {there}"):
+        Settings.load()
