@@ -95,9 +95,7 @@ async def start_parts(
         )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
-    scrubber = FolderScrubber(folder, repository, server, client)
-    stack.push_async_callback(scrubber.close)
-    scrubber.resume()
+    scrubber = _resumed(stack, FolderScrubber(folder, repository, server, client))
     engine = direct_engine(
         client,
         repository,
@@ -113,6 +111,12 @@ async def start_parts(
     await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
+
+
+def _resumed(stack: AsyncExitStack, scrubber: FolderScrubber) -> FolderScrubber:
+    stack.push_async_callback(scrubber.close)
+    scrubber.resume()
+    return scrubber
 
 
 async def _store_beside(
