@@ -172,6 +172,7 @@ def configure_default_logging() -> None:
         _asked()
     elif not structlog.is_configured():
         structlog.configure(
+            processors=[no_attempts, *structlog.get_config()["processors"]],
             wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
             # Asked for with each line: a program may exchange its standard error.
             logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
+    BaseModel,
     Field,
     SecretStr,
     ValidationError,
@@ -410,13 +413,35 @@ def wrong_settings(error: ValidationError | SettingsError) -> dict[str, str]:
     """What is wrong, by dotted name, without the values: one of them may be a secret."""
     if isinstance(error, ValidationError):
         return {
-            ".".join(str(part) for part in found["loc"]): found["msg"]
+            ".".join(str(part) for part in found["loc"]): (
+                _no_setting(found["loc"]) if found["type"] == "extra_forbidden" else found["msg"]
+            )
             for found in error.errors(include_input=False, include_url=False)
         }
     # It names the field in words only: 'error parsing value for field "health" from source ...'.
     quoted = str(error).split('"')
     name = quoted[1] if len(quoted) > 1 else "settings"
     return {name: "is no JSON"}
+
+
+def _no_setting(place: Sequence[int | str]) -> str:
+    """What is to be said of a name that a group of settings has not: what it has that is like it.
+
+    A name outside groups is ignored, as variables of other programs may begin alike.
+    """
+    *path, name = map(str, place)
+    group: Any = Settings
+    for part in path:
+        group = group.model_fields[part].annotation if part in _names_in(group) else None
+    names = _names_in(group)
+    alike = get_close_matches(name, names, n=3) or names
+    them = ", ".join(variable_of(".".join((*path, one))) for one in alike)
+    return f"is no setting, or not any more; there are {them}" if them else "is no setting"
+
+
+def _names_in(group: Any) -> list[str]:
+    is_group = isinstance(group, type) and issubclass(group, BaseModel)
+    return list(group.model_fields) if is_group else []
 
 
 # --- addresses and keys, checked where they are used: arguments name them, too, not settings alone

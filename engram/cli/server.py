@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -337,7 +338,7 @@ def init(data_dir: DataDir = None, as_json: Json = False) -> None:
         since=system_clock(),
         master=settings.master_key,
     )
-    run(lambda: _tell_keys(store, as_json=as_json))
+    run(lambda: _tell_keys(store.status(), as_json=as_json))
 
 
 @encryption.command("status")
@@ -346,13 +347,20 @@ def encryption_status(data_dir: DataDir = None, as_json: Json = False) -> None:
 
     Example: engram encryption status
     """
-    run(lambda: _tell_keys(_encryption_keys(data_dir), as_json=as_json))
+    run(lambda: _tell_keys(_encryption_keys(data_dir).status(), as_json=as_json))
 
 
 @encryption.command()
 def rotate(
     data_keys: Annotated[
         bool, typer.Option("--data-keys", help="Encrypt with new data keys from now on, too.")
+    ] = False,
+    into_folder: Annotated[
+        bool,
+        typer.Option(
+            "--into-folder",
+            help="Instead, keep the master key of the setting in the folder: the setting may go.",
+        ),
     ] = False,
     data_dir: DataDir = None,
     as_json: Json = False,
@@ -362,9 +370,14 @@ def rotate(
     Others may work meanwhile. After an interruption, the same command goes on.
 
     Example: engram encryption rotate
+
+    Example: engram encryption rotate --into-folder
     """
     keys = _encryption_keys(data_dir)
-    run(lambda: _tell_keys(keys, rotated=True, data_keys=data_keys, as_json=as_json))
+    if into_folder:
+        run(lambda: _tell_keys(keys.keep_master(), as_json=as_json))
+    else:
+        run(lambda: _tell_keys(keys.rotate(data_keys=data_keys), as_json=as_json))
 
 
 def _encryption_keys(data_dir: Path | None) -> FolderKeyStore:
@@ -374,10 +387,8 @@ def _encryption_keys(data_dir: Path | None) -> FolderKeyStore:
     return folder_keys(settings.data_dir, settings)
 
 
-async def _tell_keys(
-    keys: FolderKeyStore, *, rotated: bool = False, data_keys: bool = False, as_json: bool
-) -> None:
-    status = await (keys.rotate(data_keys=data_keys) if rotated else keys.status())
+async def _tell_keys(asked: Awaitable[KeysStatus], *, as_json: bool) -> None:
+    status = await asked
     if as_json:
         output.print_json(_said(status))
         return

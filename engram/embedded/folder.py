@@ -287,10 +287,11 @@ class DataFolder:
         """Who wrote that it owns the folder; None if nobody did or it cannot be read.
 
         The record of an owner that was killed stays behind: only the lock tells
-        whether it lives.
+        whether it lives. A record that was copied with the folder names the owner of the
+        original, and is none of this one.
         """
         found = read_record(self._owner_record)
-        if found is None:
+        if found is None or found.get("lock") != self._lock_identity():
             return None
         try:
             return Owner(pid=int(found["pid"]), socket=Path(str(found["socket"])))
@@ -328,7 +329,16 @@ class DataFolder:
             self._private = Path(tempfile.mkdtemp(prefix="engram-"))
             wanted = self._private / _SOCKET
         self._socket = wanted
-        write_record(self._owner_record, {"pid": os.getpid(), "socket": str(wanted)})
+        owner = {"pid": os.getpid(), "socket": str(wanted), "lock": self._lock_identity()}
+        write_record(self._owner_record, owner)
+
+    def _lock_identity(self) -> str | None:
+        """Tells this folder's lock from that of a copy of the folder; None if there is none."""
+        try:
+            found = (self.path / "lock").stat()
+        except OSError:
+            return None
+        return f"{found.st_dev}:{found.st_ino}"
 
     def _forget_dead_owner(self) -> None:
         owner = self.owner()
@@ -373,6 +383,26 @@ class DataFolder:
         else:
             _log.info("other users could look into the data folder; that was taken from them")
 
+    @contextmanager
+    def refusals_typed(self) -> Iterator[None]:
+        """Say of what the system refuses in the block which file of the folder it is about.
+
+        Raises:
+            DataFolderUnusable: a file in it cannot be used.
+            StorageUnavailable: its disk has no room left.
+        """
+        try:
+            yield
+        except OSError as error:
+            if not isinstance(error.filename, str | bytes):
+                raise
+            file = Path(os.fsdecode(error.filename))
+            if not file.is_relative_to(self.path):
+                raise
+            if error.errno in _NO_ROOM:
+                raise self._refused("cannot be written to", error) from error
+            raise _unusable_file(file, error.strerror) from error
+
     def _refused(
         self, what: str, error: OSError | ValueError
     ) -> DataFolderUnusable | StorageUnavailable:
@@ -396,6 +426,17 @@ class DataFolder:
             hint="Pass another path, or set ENGRAM_DATA_DIR.",
             details={"path": str(self.path)},
         )
+
+
+def _unusable_file(file: Path, reason: str | None) -> DataFolderUnusable:
+    """The error for a file of a data folder that the system refuses."""
+    return DataFolderUnusable(
+        f"{file}, of the data folder, cannot be used ({reason}).",
+        allowed="files that this user can read and write",
+        hint="No memory is lost by that. What another user made there, root say, is this user's "
+        "again with `chown -R`; a disk that is mounted read-only has to be writable.",
+        details={"path": str(file)},
+    )
 
 
 # --- free ports on the loopback interface

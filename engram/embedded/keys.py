@@ -12,10 +12,10 @@ from engram.system import new_secret
 from engram.temporal.keys import FolderKeyStore
 
 
-def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyStore:
+def own_keys(
+    folder: DataFolder, settings: Settings, clock: Clock, *, plain_runs: bool
+) -> FolderKeyStore:
     """The keys of a folder that this process owns; made at the first start.
-
-    Before Temporal's database is: where there is one already, its runs are plain, and go on.
 
     :func:`record_keys` notes which they are, once nothing else refuses them.
 
@@ -23,6 +23,8 @@ def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyS
         folder: Locked by this process.
         settings: May name another folder for them, and the master key.
         clock: The real one: it is compared with the server's.
+        plain_runs: Whether Temporal had a database before there were keys: its runs are plain,
+            and go on.
 
     Raises:
         EncryptionKeysUnusable: they are missing, though the folder had some, or are others.
@@ -37,7 +39,7 @@ def own_keys(folder: DataFolder, settings: Settings, clock: Clock) -> FolderKeyS
     return FolderKeyStore.create(
         where,
         new_secret=new_secret,
-        since=clock() if folder.temporal_db.exists() else None,
+        since=clock() if plain_runs else None,
         master=settings.master_key,
     )
 

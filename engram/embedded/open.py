@@ -233,21 +233,26 @@ async def run(
         configure_default_logging()
         from engram.embedded.program import GuardedServer  # noqa: PLC0415 - see above
 
-        launched = await GuardedServer.launch(folder, settings)
+        # The server makes its database as soon as it is launched.
+        plain_runs = folder.temporal_db.exists()
+        with folder.refusals_typed():
+            launched = await GuardedServer.launch(folder, settings)
         stack.push_async_callback(launched.stop)
         # Temporal's SDK speaks to its server without it, and offers it to whoever would not.
         with absent("grpc") if own_process else nullcontext(), needs_extra("embedded"):
             from engram.embedded.parts import start_parts  # noqa: PLC0415 - see above
 
-        parts = await start_parts(
-            stack,
-            folder,
-            settings,
-            launched,
-            embedder=embedder,
-            model=model,
-            clock=clock,
-        )
+        with folder.refusals_typed():
+            parts = await start_parts(
+                stack,
+                folder,
+                settings,
+                launched,
+                plain_runs=plain_runs,
+                embedder=embedder,
+                model=model,
+                clock=clock,
+            )
         yield Running(parts.engine, folder.path, parts.ui_url, parts.address, attached=False)
 
 

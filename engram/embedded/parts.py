@@ -16,7 +16,7 @@ from engram.agents.asking import thinker
 from engram.client.engine import MemoryEngine
 from engram.client.local import EmbedderSpec, direct_engine
 from engram.embedded.erase import FolderScrubber
-from engram.embedded.folder import DataFolder
+from engram.embedded.folder import DataFolder, read_record
 from engram.embedded.keys import audit_folder, own_keys, record_keys
 from engram.embedded.program import GuardedServer
 from engram.embedded.server import TemporalDevServer
@@ -27,6 +27,7 @@ from engram.lifecycle.due import review_stamp
 from engram.ports import Clock, Embedder, MemoryRepository
 from engram.server.listening import answering_when_asked
 from engram.settings import Settings
+from engram.storage.payload import check_identity
 from engram.storage.trail import keeping_trail
 from engram.system import new_id, new_secret, system_clock
 from engram.temporal.schedules import keeping_schedules
@@ -56,17 +57,19 @@ async def start_parts(
     settings: Settings,
     launched: GuardedServer,
     *,
+    plain_runs: bool,
     embedder: EmbedderSpec | None,
     model: str | Model | None,
     clock: Clock | None,
 ) -> Parts:
     """Start the parts; the stack ends them in order: doors, worker, flush, store, server.
 
-    Temporal's server is launched already. What reads and embeds is loaded with the first turn.
+    Temporal's server is launched already; ``plain_runs`` says whether it had a database before.
+    What reads and embeds is loaded with the first turn.
     """
     vectors = make_embedder(embedder or settings.embedder)
     asked = thinker(model or settings.model)
-    keys = own_keys(folder, settings, system_clock)
+    keys = own_keys(folder, settings, system_clock, plain_runs=plain_runs)
     starting = asyncio.create_task(TemporalDevServer.start(folder, settings, launched=launched))
     repository = await _store_beside(starting, folder, settings, vectors)
     server = await _kept(starting, stack, repository)
@@ -92,9 +95,7 @@ async def start_parts(
         )
     )
     await stack.enter_async_context(keeping_schedules(client, settings))
-    scrubber = FolderScrubber(folder, repository, server, client)
-    stack.push_async_callback(scrubber.close)
-    scrubber.resume()
+    scrubber = _resumed(stack, FolderScrubber(folder, repository, server, client))
     engine = direct_engine(
         client,
         repository,
@@ -110,6 +111,12 @@ async def start_parts(
     await stack.enter_async_context(answering_nexus(client, engine, settings, own_server=True))
     await stack.enter_async_context(serve_on_socket(engine, folder.socket, settings=settings))
     return Parts(engine, server.temporal_ui_url, server.address)
+
+
+def _resumed(stack: AsyncExitStack, scrubber: FolderScrubber) -> FolderScrubber:
+    stack.push_async_callback(scrubber.close)
+    scrubber.resume()
+    return scrubber
 
 
 async def _store_beside(
@@ -145,6 +152,9 @@ async def _open_store(folder: DataFolder, settings: Settings, embedder: Embedder
     from engram.storage.edge import EdgeRepository  # noqa: PLC0415 - an optional part
 
     folder.require_store(settings.collection_prefix)
+    if stored := read_record(folder.store_record(settings.collection_prefix)):
+        # Before it is asked for its size, over a network perhaps.
+        check_identity(stored, embedder=embedder.identity)
     repository = await EdgeRepository.open(
         folder.store,
         embedder_identity=embedder.identity,

@@ -319,8 +319,10 @@ class GuardedServer:
 def _spawn_guard(folder: DataFolder, command: list[str]) -> subprocess.Popen[bytes]:
     log = folder.server_log
     if log.exists():
-        # Written by an earlier version, it may be readable to others.
-        log.chmod(0o600)
+        # Written by an earlier version, it may be readable to others. Another user's is not
+        # ours to change, and makes room all the same.
+        with suppress(PermissionError):
+            log.chmod(0o600)
         log.replace(log.with_name(log.name + ".1"))
     with open(log, "ab", opener=private) as output:
         return subprocess.Popen(  # noqa: S603 - no shell; our interpreter, our script

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -548,7 +548,8 @@ def _ready_shard(
     making: bool,
     indexed: bool = False,
 ) -> engine.EdgeShard:
-    with engine_errors(f"opening {folder.name}", "Restore a backup of the whole data folder."):
+    restore = "Restore a backup of the whole data folder."
+    with _naming_refused(folder), engine_errors(f"opening {folder.name}", restore):
         open_shard = engine.EdgeShard.create if making else engine.EdgeShard.load
         shard = open_shard(str(folder), config)
         try:
@@ -561,6 +562,29 @@ def _ready_shard(
             shard.close()
             raise
     return shard
+
+
+@contextmanager
+def _naming_refused(folder: Path) -> Iterator[None]:
+    """Where the engine fails over a file that this user may not use, say which: it is no damage."""
+    try:
+        yield
+    except StorageError as error:
+        inside = (
+            Path(place, name)
+            for place, folders, files in os.walk(folder)
+            for name in (*folders, *files)
+        )
+        refused = next((one for one in inside if not os.access(one, os.R_OK | os.W_OK)), None)
+        if refused is None:
+            raise
+        raise StorageError(
+            f"{refused}, of the store, cannot be used: this user may not read and write it.",
+            allowed="files that this user can read and write",
+            hint="No memory is lost by that. What another user made there, root say, is this "
+            "user's again with `chown -R`.",
+            details={"path": str(refused)},
+        ) from error
 
 
 def _config(dimensions: int) -> engine.EdgeConfig:

@@ -164,13 +164,15 @@ def check_order(memory_type: MemoryType, name: str) -> None:
         )
 
 
-def check_identity(stored: Mapping[str, object], *, embedder: str, dimensions: int) -> None:
+def check_identity(
+    stored: Mapping[str, object], *, embedder: str, dimensions: int | None = None
+) -> None:
     """Refuse a store of another schema version or another embedder.
 
     Args:
         stored: What the store recorded when it was made, see :func:`identity_record`.
         embedder: Identity of the embedder about to be used.
-        dimensions: Length of its dense vectors.
+        dimensions: Length of its dense vectors; None where it would have to be asked for it.
 
     Raises:
         SchemaMismatch: saying which two do not fit, and what to do.
@@ -183,10 +185,11 @@ def check_identity(stored: Mapping[str, object], *, embedder: str, dimensions: i
             details={"stored": version, "expected": SCHEMA_VERSION},
         )
     there = (stored.get("embedder"), stored.get("dimensions"))
-    if there != (embedder, dimensions):
+    if there != (embedder, there[1] if dimensions is None else dimensions):
+        size = "" if dimensions is None else f" ({dimensions} dimensions)"
         raise SchemaMismatch(
             f"The store was written with embedder {there[0]!r} ({there[1]} dimensions); "
-            f"the settings ask for {embedder!r} ({dimensions} dimensions).",
+            f"the settings ask for {embedder!r}{size}.",
             hint="Set ENGRAM_EMBEDDER back to the first, or start a new store "
             "(ENGRAM_DATA_DIR, ENGRAM_COLLECTION_PREFIX) for the second: "
             "vectors of different models cannot be compared.",

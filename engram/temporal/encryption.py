@@ -264,6 +264,17 @@ class EncryptionCodec(PayloadCodec, WithSerializationContext):
         """One that reads what is plain, too, and encrypts nothing: it only looks."""
         return EncryptionCodec(self._keys, common=Common(replays=True))
 
+    async def lacks_key_of(self, payload: Payload) -> bool:
+        """Whether a payload is encrypted with a data key that is not there, or not any more.
+
+        Raises:
+            EncryptionKeysUnusable: the keys cannot be read now.
+        """
+        if payload.metadata.get("encoding") != _ENCODING:
+            return False
+        owner = key_owner_of(_read(payload, _WORKFLOW_FIELD))
+        return await self._keys.find(owner, _read(payload, _KEY_FIELD)) is None
+
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """See the base class."""
         if self._common.replays:

@@ -83,9 +83,11 @@ from engram.temporal.retry import (
     LatelyAnswered,
     asked_again,
     is_gone,
+    lacks_key,
     retry_until_answered,
     start_or_meet,
     typed,
+    unless_unreadable,
     until_ended,
     update_with_start,
     what_holds_up,
@@ -153,7 +155,12 @@ class WorkflowGateway:
                 raise
             return ended
 
-        return await retry_until_answered(attempt, workflow_id, self._settings.encode_timeout)
+        return await retry_until_answered(
+            partial(unless_unreadable, attempt, self._client, workflow_id),
+            workflow_id,
+            self._settings.encode_timeout,
+            held_up_by=partial(what_holds_up, self._client, workflow_id),
+        )
 
     async def working_memory(
         self, scope: Scope, session_id: str, *, include_test: bool = False
@@ -180,7 +187,7 @@ class WorkflowGateway:
                 raise
             return held
 
-        return await asked_again(attempt)
+        return await asked_again(partial(unless_unreadable, attempt, self._client, workflow_id))
 
     async def request_consolidation(self, scope: Scope, request: ConsolidationRequest) -> None:
         """Signal the user's consolidation, starting it if it does not run.
@@ -507,6 +514,43 @@ async def list_workflows(
     async for execution in client.list_workflows(query):
         if names.store_of(execution.id) == store:
             yield execution
+
+
+# Histories whose beginnings are asked for at once.
+_LOOKED_AT_ONCE = 16
+
+
+async def runs_without_key(client: Client, most: int) -> tuple[list[str], int]:
+    """Which of the workflows that run are encrypted with data keys that are gone.
+
+    Args:
+        client: With the keys that workers have.
+        most: How many runs are looked at, the latest first.
+
+    Returns:
+        Their ids, and how many were looked at.
+
+    Raises:
+        EngramError: Temporal, or the keys, cannot be asked.
+    """
+    query = f"ExecutionStatus = 'Running' AND {names.STAGE_ATTRIBUTE} IS NOT NULL"
+    room = asyncio.Semaphore(_LOOKED_AT_ONCE)
+
+    async def is_without(workflow_id: str) -> bool:
+        async with room:
+            try:
+                return await lacks_key(client, workflow_id)
+            except RPCError as error:
+                if is_gone(error):
+                    return False
+                raise
+
+    try:
+        running = [run.id async for run in client.list_workflows(query, limit=most)]
+        found = await asyncio.gather(*map(is_without, running))
+    except (RPCError, TemporalError) as error:
+        raise typed(error) from error
+    return list(itertools.compress(running, found)), len(running)
 
 
 async def began_behind(client: Client, execution: WorkflowExecution, fence: datetime) -> bool:

@@ -206,6 +206,15 @@ class FolderKeyStore:
         """
         return await self._working(lambda _: self._rotate(data_keys=data_keys), "")
 
+    async def keep_master(self) -> KeysStatus:
+        """Keep the master keys that were given in the folder: it opens without them from then on.
+
+        Raises:
+            InvalidSettings: none was given.
+            EncryptionKeysUnusable: the folder cannot be written to.
+        """
+        return await self._working(lambda _: self._keep_master(), "")
+
     # --- what happens in a thread, because it reads and writes files
 
     async def _look_up(self, owner: str, *, anew: bool = False) -> _KnownKeys:
@@ -314,6 +323,20 @@ class FolderKeyStore:
                 self._load_masters()
         self._epoch += 1
         self._known.clear()
+        return status
+
+    def _keep_master(self) -> KeysStatus:
+        if not self._given:
+            raise InvalidSettings(
+                f"No master key is set that {self._folder} could keep.",
+                hint="Without ENGRAM_ENCRYPTION_MASTER_KEY the folder holds it already.",
+            )
+        with file_locked(self._lock):
+            # Whoever has them and whoever reads them here wraps by the same one: the setting may
+            # go from one process after the other.
+            self._load_masters()
+            status, (current, *earlier) = self._status(), self._masters.values()
+            _replace(self._master_path, _master_file([current, *(earlier if status.old else ())]))
         return status
 
     def _rewrap(self, path: Path, *, drop_current: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -26,6 +27,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
+    GetWorkflowExecutionHistoryRequest,
     GetWorkflowExecutionHistoryReverseRequest,
 )
 from temporalio.client import (
@@ -53,6 +55,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from engram.contracts import names
 from engram.contracts.attributes import precedence
 from engram.errors import (
+    EncryptionKeysUnusable,
     EngramError,
     PayloadRefused,
     RunEnded,
@@ -62,6 +65,7 @@ from engram.errors import (
     UnknownFailure,
     error_from_dict,
 )
+from engram.temporal.encryption import EncryptionCodec
 
 # --- the one place where Temporal's failures become typed errors again
 
@@ -248,10 +252,11 @@ _LAST_EVENTS = 10
 
 @dataclass(frozen=True)
 class HeldUp:
-    """Why an answer does not come: an activity that fails again and again, other keys, no worker.
+    """Why an answer does not come: an activity that keeps failing, keys, or no worker.
 
     Attributes:
-        why: How the activity failed last; that keys differ; or that nobody acknowledges.
+        why: How the activity failed last; that keys differ, or one is gone; or that nobody
+            acknowledges.
         activity_id: Of the activity; empty where it is none.
         attempt: The number of the attempt that is made or waited for.
         runs: Whether it is being made.
@@ -271,8 +276,14 @@ class HeldUp:
         return same and not goes_on
 
 
-async def what_holds_up(client: Client, workflow_id: str) -> HeldUp | None:
-    """Why a workflow does not answer; None where it goes on, or where that is not known."""
+async def what_holds_up(client: Client, workflow_id: str, *, fails: bool = False) -> HeldUp | None:
+    """Why a workflow does not answer; None where it goes on, or where that is not known.
+
+    Args:
+        client: Connected, with the keys that the caller has.
+        workflow_id: Of the workflow.
+        fails: Whether its worker is known to fail; or else the server is asked.
+    """
     try:
         async with asyncio.timeout(_DESCRIBED_SECONDS):
             described = await client.get_workflow_handle(workflow_id).describe()
@@ -280,10 +291,18 @@ async def what_holds_up(client: Client, workflow_id: str) -> HeldUp | None:
                 return failing
             if refused := await _other_keys(client, workflow_id):
                 return HeldUp(refused)
+            # A worker that goes on has keys that are missing here: ours are others.
+            if (fails or _fails(described)) and await lacks_key(client, workflow_id):
+                return HeldUp(_lost_key(workflow_id))
             return await _no_worker(client, described)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
+
+
+def _fails(described: WorkflowExecutionDescription) -> bool:
+    running = described.status is WorkflowExecutionStatus.RUNNING
+    return running and described.raw_description.pending_workflow_task.attempt > 1
 
 
 async def _failing_activity(
@@ -333,6 +352,48 @@ async def _other_keys(client: Client, workflow_id: str) -> EngramError | None:
     return None
 
 
+async def lacks_key(client: Client, workflow_id: str) -> bool:
+    """Whether a workflow's last run was started with a data key that is not there any more.
+
+    No worker reads it then, once it has let go of it: the run's task fails for ever.
+
+    Raises:
+        RPCError: there is no such workflow, or Temporal does not say.
+        EncryptionKeysUnusable: the keys cannot be read now.
+    """
+    codec = client.data_converter.payload_codec
+    if not isinstance(codec, EncryptionCodec):
+        return False
+    first = await client.workflow_service.get_workflow_execution_history(
+        GetWorkflowExecutionHistoryRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=workflow_id),
+            maximum_page_size=1,
+        )
+    )
+    started = first.history.events[0].workflow_execution_started_event_attributes
+    for payload in started.input.payloads:
+        if await codec.lacks_key_of(payload):
+            return True
+    return False
+
+
+def _lost_key(workflow_id: str) -> EncryptionKeysUnusable:
+    return EncryptionKeysUnusable(
+        "The workflow that is to answer runs encrypted with a data key that is missing.",
+        allowed="the encryption keys that it was started with",
+        hint="Restore the keys from a backup, and it goes on. Is this one gone for good, then "
+        f"`{ending_command(workflow_id)}` ends the run, of which no memory is lost (with "
+        "--connected before the dashes where Temporal is a server of yours).",
+        details={"workflow_id": workflow_id},
+    )
+
+
+def ending_command(workflow_id: str, option: str = "") -> str:
+    """What ends a run that nobody can read; the option leads to its server."""
+    return f"engram temporal{option} -- workflow terminate --workflow-id {shlex.quote(workflow_id)}"
+
+
 async def _unreadable(client: Client, workflow_id: str, failure: Failure) -> EngramError | None:
     try:
         await _converter(client, workflow_id).decode_failure(failure)
@@ -363,7 +424,8 @@ async def _no_worker(client: Client, described: WorkflowExecutionDescription) ->
 
 
 # What does not pass by waiting for models.
-_HOLDS_UP = StorageUnavailable | TemporalUnavailable | PayloadRefused
+_KEYS = PayloadRefused | EncryptionKeysUnusable
+_HOLDS_UP = StorageUnavailable | TemporalUnavailable | _KEYS
 
 
 async def _unless_held_up(
@@ -520,16 +582,23 @@ async def _started(
     return answer
 
 
-async def _refused_at_once(
+async def unless_unreadable(
     ask: Callable[[], Awaitable[Answer]], client: Client, workflow_id: str
 ) -> Answer:
-    """Ask; where an error leaves open why, say whether what was sent could not be read there."""
+    """Ask; where an error leaves open why, say whether it is for want of a key.
+
+    Raises:
+        PayloadRefused: what was sent could not be read there.
+        EncryptionKeysUnusable: the workflow's own key is not there any more.
+        RPCError, TemporalError: what else went wrong.
+    """
     try:
         return await ask()
     except (RPCError, TemporalError) as error:
         if _leaves_why_open(error):
-            held_up = await what_holds_up(client, workflow_id)
-            if held_up is not None and isinstance(held_up.why, PayloadRefused):
+            failed = isinstance(error, WorkflowQueryFailedError)
+            held_up = await what_holds_up(client, workflow_id, fails=failed)
+            if held_up is not None and isinstance(held_up.why, _KEYS):
                 raise held_up.why from error
         raise
 
@@ -585,7 +654,7 @@ async def update_with_start(
         return answer
 
     return await retry_until_answered(
-        partial(_refused_at_once, ask, client, workflow_id),
+        partial(unless_unreadable, ask, client, workflow_id),
         workflow_id,
         patience,
         to_the_end=to_the_end,

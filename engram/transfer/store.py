@@ -389,7 +389,7 @@ class MemoryRestorer:
         there = await self._repository.get(
             request.scope, [one.memory.id for one in entries], fresh=True
         )
-        new = [one for one in entries if one.memory.id not in there]
+        new, other = _beside_stored(entries, there)
         left_out = 0
         for start in range(0, len(new), _EMBEDDED_AT_ONCE):
             left_out += await self._insert(request, new[start : start + _EMBEDDED_AT_ONCE])
@@ -399,7 +399,6 @@ class MemoryRestorer:
         pairs = {pair for one in entries for pair in disputes_of(one.memory) if len(pair) > 1}
         if pairs and self._in_dispute is not None:
             await self._in_dispute(request.scope, sorted(pairs))
-        other = [one.place for one in entries if _differs(there.get(one.memory.id), one.memory)]
         return ImportTally(
             stored=len(new) - left_out,
             forgotten=left_out,
@@ -448,7 +447,26 @@ class MemoryRestorer:
         return len(forgotten)
 
 
-def _differs(there: AnyMemory | None, memory: AnyMemory) -> bool:
+def _beside_stored(
+    entries: Sequence[_MemoryEntry], there: Mapping[str, AnyMemory]
+) -> tuple[list[_MemoryEntry], list[str]]:
+    """What is not there, each id once; and the places of what has the id of something else.
+
+    The first to come with an id has it, be it stored or in the same batch.
+    """
+    firsts = dict(there)
+    new: list[_MemoryEntry] = []
+    other: list[str] = []
+    for one in entries:
+        first = firsts.setdefault(one.memory.id, one.memory)
+        if first is one.memory:
+            new.append(one)
+        elif _differs(first, one.memory):
+            other.append(one.place)
+    return new, other
+
+
+def _differs(there: AnyMemory, memory: AnyMemory) -> bool:
     """Whether the id is taken by something else: a turn of other words, a test or none."""
     return (
         isinstance(there, Episode) and isinstance(memory, Episode) and not same_turn(there, memory)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,15 +24,18 @@ from engram.client.memory import MemoryStore
 from engram.domain.memories import AnyMemory, DerivedMemory, Fact, MemoryType
 from engram.errors import (
     ConflictingMessage,
+    DataFolderUnusable,
     InvalidQuery,
     InvalidScope,
     InvalidTurn,
     MemoryClosed,
     MemoryNotFound,
+    SchemaMismatch,
     StorageError,
 )
 from engram.server.mcp_server import create_server
 from engram.server.mcp_tools import MemoryAccess
+from engram.storage import edge_files
 
 MARCH = datetime(2026, 3, 2, 10, tzinfo=UTC)
 MAY = datetime(2026, 5, 20, 10, tzinfo=UTC)
@@ -299,3 +304,31 @@ async def test_a_store_that_is_missing_is_not_begun_anew(tmp_path: Path) -> None
     (tmp_path / "elsewhere").rename(folder / "store")
     async with engram.open(folder, user_id="ada") as ada:
         assert (await ada.get(said.episode_ids[0])).content == "I live in Oslo."
+
+
+async def test_a_provider_s_embedder_on_the_store_of_another_is_refused_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is about the store; the provider, who may not be reached, is not asked its size."""
+    folder = tmp_path / "data"
+    async with engram.open(folder, user_id="ada"):
+        pass
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    settings = Settings.load(embedder="openai:text-embedding-3-small")
+    with pytest.raises(SchemaMismatch, match=r"openai:text-embedding-3-small.*ENGRAM_EMBEDDER"):
+        async with engram.open(folder, user_id="ada", settings=settings):
+            pass
+
+
+async def test_a_file_that_may_not_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever of the folder the system refuses while it is opened: which file, and why."""
+
+    def refused(record: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(record))
+
+    monkeypatch.setattr(edge_files, "_check_record", refused)
+    with pytest.raises(DataFolderUnusable, match=r"engram\.store\.json.*\(Permission denied\)"):
+        async with engram.open(tmp_path / "data", user_id="ada"):
+            pass

@@ -6,13 +6,18 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import re
+import shlex
 import shutil
 import sys
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -301,6 +306,11 @@ async def test_no_web_page_is_answered_by_the_server_s_http_api(folder: Path) ->
     assert not any("namespaces" in answer for answer in answers)
 
 
+async def test_a_new_folder_never_held_anything_plain(home: tuple[MemoryStore, Path]) -> None:
+    """Its keys are there before its runs: none of them is taken for one from before."""
+    assert folder_keys(home[1], Settings.load()).since is None
+
+
 async def test_the_ui_is_off_by_default(folder: Path, memory: MemoryStore) -> None:
     """Every user and web page of the machine could open it."""
     assert json.loads((folder / "server.json").read_text())["ui_port"] is None
@@ -380,6 +390,62 @@ async def test_without_its_keys_a_folder_is_used_on_as_the_page_says(tmp_path: P
         found = [one.content for one in (await memory.list(memory_types=["semantic"])).memories]
     assert any("Porto" in content for content in found)
     assert any("cello" in content for content in found)
+
+
+def lost_key_commands() -> list[list[str]]:
+    """What docs/encryption.md has typed where one user's key is lost for good."""
+    page = (Path(__file__).parents[2] / "docs" / "encryption.md").read_text("utf-8")
+    told = page.partition("### One user's key")[2].partition("```sh\n")[2].partition("```")[0]
+    return [shlex.split(line) for line in told.splitlines()]
+
+
+async def typed_in(data: Path, command: list[str]) -> tuple[int | None, str]:
+    """The exit code and the output of a command on a data folder."""
+    running = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "engram.cli", *command[1:]),
+        env={**os.environ, "ENGRAM_DATA_DIR": str(data)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await running.communicate()
+    return running.returncode, said.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+async def test_a_user_whose_key_is_lost_goes_on_as_the_page_says(tmp_path: Path) -> None:
+    """Each call says what ends the run that waits, the doctor lists them; no memory is lost."""
+    data = tmp_path / "data"
+    async with opened(data) as memory:
+        first = await memory.encode("Remember that I live in Porto.", session_id="s1")
+        # Asked for in the background, it waits for more afterwards.
+        await memory.wait_until(first, "extracted")
+        waiting = await memory.encode("Ines is my sister.", session_id="s1")
+    owner = sha256(memory.scope.tenant.encode()).hexdigest()
+    (data / "encryption" / "owners" / f"{owner}.json").unlink()
+    async with opened(data, encode_timeout=timedelta(seconds=3)) as memory:
+        for ask, run in (
+            (partial(memory.working_memory, "s1"), "session/default/ada/s1"),
+            (partial(memory.encode, "I like tea.", session_id="s1"), "session/default/ada/s1"),
+            (partial(memory.end_session, "s1"), "session/default/ada/s1"),
+            (memory.consolidate, "consolidation/default/ada"),
+        ):
+            with pytest.raises(EncryptionKeysUnusable, match=f"terminate --workflow-id {run}"):
+                await ask()
+        await memory.for_user("bob").encode("I live in Rome.", session_id="s1")
+        (looked, *ended) = lost_key_commands()
+        code, said = await typed_in(data, looked)
+        assert code == 1
+        for command in ended[:2]:
+            assert shlex.join(command) in said
+        for command in ended:
+            assert (await typed_in(data, command))[0] == 0
+        assert "missing" not in (await typed_in(data, looked))[1]
+        await memory.encode("I like tea.", session_id="s1")
+        await memory.wait_until(waiting, "extracted")
+        found = [one.content for one in (await memory.list(memory_types=["semantic"])).memories]
+    assert any("Porto" in content for content in found)
+    assert any("Ines" in content for content in found)
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import runpy
 import zipfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -371,3 +373,22 @@ async def test_nothing_that_a_namespace_masks_is_in_the_folder_or_an_export(
     found = holders(home[1], [*CANARIES, "thylacine"])
     assert set().union(*found.values()) == {"thylacine"}
     assert holders(out, CANARIES) == {}
+
+
+@pytest.mark.checkout
+async def test_who_moves_to_servers_finds_every_user_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of all namespaces, also whoever has only test memories; nobody twice."""
+    async with engram.open(tmp_path / "data", user_id="ada") as ada:
+        await ada.encode(["I live in Porto.", "I like tea."], session_id="s1")
+        await ada.for_user("bob", namespace="work").encode("I live in Rome.", session_id="s1")
+        await ada.for_user("cyd").encode("I live in Bonn.", session_id="s1", is_test=True)
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+    told = page.partition("### Moving to servers")[2].partition("```python\n")[2]
+    program = tmp_path / "users.py"
+    program.write_text(told.partition("```")[0], "utf-8")
+    monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "data"))
+    capsys.readouterr()
+    await asyncio.to_thread(runpy.run_path, str(program))
+    assert capsys.readouterr().out.split() == ["default/ada", "default/cyd", "work/bob"]

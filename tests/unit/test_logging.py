@@ -96,6 +96,8 @@ def test_who_configures_structlog_decides(capsys: pytest.CaptureFixture[str]) ->
     structlog.reset_defaults()
     get_logger("engram.test").info("hidden")
     get_logger("engram.test").warning("seen")
+    # What stamina says of each attempt: Engram says once what it waits for.
+    structlog.get_logger("stamina").warning("stamina.retry_scheduled", args="hidden")
     out, err = capsys.readouterr()
     assert (out, "seen" in err, "hidden" in err) == ("", True, False)
     structlog.configure(processors=[lambda _, __, event: f"mine: {event['event']}"])

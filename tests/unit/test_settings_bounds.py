@@ -68,3 +68,19 @@ def test_no_rule_is_for_a_namespace_that_cannot_be(setting: str, rule: object) -
     for name in ("clinic/ada", "", "Klinik Süd", "-clinic"):
         with pytest.raises(InvalidSettings, match="namespace is not usable"):
             Settings.load(**{setting: {"clinic": rule, name: rule}})
+
+
+@pytest.mark.parametrize(
+    ("variable", "there"),
+    [
+        ("ENGRAM_REVIEWS__WAIT_DAY", "ENGRAM_REVIEWS__WAIT_DAYS"),
+        ("ENGRAM_LIFECYCLE__NOPE", "ENGRAM_LIFECYCLE__"),
+    ],
+)
+def test_a_name_that_a_group_has_not_is_told_with_those_it_has(
+    monkeypatch: pytest.MonkeyPatch, variable: str, there: str
+) -> None:
+    """Mistyped, or gone with a newer version: what is like it, or all that there is."""
+    monkeypatch.setenv(variable, "1")
+    with pytest.raises(InvalidSettings, match=f"{variable}: is no setting, or not .* {there}"):
+        Settings.load()

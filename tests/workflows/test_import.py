@@ -22,6 +22,7 @@ from engram.activities.session import SessionActivitiesImpl
 from engram.contracts import names
 from engram.contracts.attributes import attributes
 from engram.contracts.importing import (
+    ExportedMemory,
     FinishImport,
     ImportBatch,
     ImportedTurn,
@@ -390,6 +391,28 @@ async def test_conflicts_are_counted_and_named(temporal_client: Client) -> None:
         tally = progress.tally
         assert (tally.stored, tally.conflicts, tally.conflict_places) == (2, 1, ("line 9",))
         assert [e.content for e in await one.episodes()] == [turn(0).content, turn(1).content]
+
+
+async def test_what_stands_twice_in_an_export_is_restored_once(temporal_client: Client) -> None:
+    """Each id counts as stored once, whatever the batch; other words under it overwrite nothing."""
+    async with importing(temporal_client) as one:
+        await one.begin()
+        await one.send(packed(0, turn(0), turn(1)))
+        first, second = await one.episodes()
+        await one.repository.delete(one.scope, MemoryType.EPISODIC, [first.id, second.id])
+        changed = second.model_copy(update={"content": "Other words."})
+        sent = [
+            ExportedMemory(memory=memory.model_dump(mode="json"), place=f"line {number}")
+            for number, memory in enumerate((first, first, second, changed, first, changed), 2)
+        ]
+        lines = [entry.model_dump_json() for entry in sent]
+        await one.gateway.begin(one.scope, "i2", ImportKind.MEMORIES, consolidate=False)
+        for start in (0, 4):
+            progress = await one.gateway.send(one.scope, "i2", batch(start, lines[start:][:4]))
+        tally = progress.tally
+        assert (tally.stored, tally.known, tally.conflicts) == (2, 2, 2)
+        assert tally.conflict_places == ("line 5", "line 7")
+        assert [e.content for e in await one.episodes()] == [first.content, second.content]
 
 
 async def test_a_test_does_not_stand_for_the_turn_that_is_imported(

@@ -76,15 +76,15 @@ def checks(*, connected: bool) -> Sequence[Check]:
         return [
             *common,
             *(servers.temporal, servers.search_attributes, servers.workers, servers.schedules),
-            servers.encryption,
+            *(servers.encryption, servers.runs),
             *(servers.qdrant, servers.collections, servers.clock, local.audit),
         ]
     from engram.cli.doctor import local  # noqa: PLC0415 - slow to load
 
     return [
         *common,
-        *(local.folder, local.space, local.owner, local.server, local.store),
-        *(local.ports, local.keys, local.audit),
+        *(local.folder, local.space, local.owner, local.server, local.runs),
+        *(local.store, local.ports, local.keys, local.audit),
     ]
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from engram.agents.models import make_model
 from engram.cli.doctor.installation import CheckContext, CheckResult, failed, ok, warning
+from engram.cli.doctor.servers import RUNS, readable_runs
 from engram.client.http import AttachedEngine
 from engram.domain.memories import Episode
 from engram.embedded.folder import (
@@ -30,7 +31,7 @@ from engram.settings import RULES, Settings
 from engram.storage.payload import check_identity
 from engram.storage.trail import AuditTrail
 from engram.system import FileLock, new_secret, system_clock
-from engram.temporal.connection import key_store
+from engram.temporal.connection import connect_client, key_store
 
 # --- whether the settings can be used, and the models that they name
 
@@ -222,6 +223,9 @@ def _rights(path: Path) -> CheckResult:
             "run Engram as that user, or set ENGRAM_DATA_DIR",
         )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            found_so = f"{path} cannot be written to: its disk is mounted read-only"
+            return failed(_FOLDER, found_so, "mount it writable, or copy the folder elsewhere")
         return failed(_FOLDER, f"{path} cannot be written to", f"chmod 700 {path}")
     if found.st_mode & _OTHERS_BITS:
         return warning(_FOLDER, f"other users may look into {path}", f"chmod 700 {path}")
@@ -295,6 +299,25 @@ async def server(around: CheckContext) -> CheckResult:
     return ok("temporal server", f"process {record.pid} answers at {LOOPBACK}:{record.port}")
 
 
+async def runs(around: CheckContext) -> CheckResult:
+    """The data keys of what runs under the owner are there."""
+    data = existing(around)
+    record = None if data is None else ServerRecord.read(data.server_record)
+    if data is None or record is None or not _locked(data.server_lock):
+        return ok(RUNS, "not looked at: nothing runs on the folder")
+    given = around.settings
+    try:
+        async with asyncio.timeout(_ENGINE_SECONDS):
+            keys = folder_keys(data.path, given)
+            address = f"{LOOPBACK}:{record.port}"
+            client = await connect_client(address, given.temporal_namespace, keys)
+    except (EngramError, RuntimeError, TimeoutError) as error:
+        return warning(RUNS, f"cannot be looked at: {error}", "see temporal server")
+    if read_record(data.encryption_record) != {"keys": keys.id}:
+        return warning(RUNS, "not looked at", "set the keys of the folder: ENGRAM_ENCRYPTION_KEYS")
+    return await readable_runs(client)
+
+
 _SQLITE: Final = b"SQLite format 3\0"
 
 
@@ -309,10 +332,22 @@ def _is_database(path: Path) -> bool:
 async def store(around: CheckContext) -> CheckResult:
     """What was stored is there, and was written by this schema version and with this embedder."""
     data = existing(around)
+    if data is None:
+        if around.settings.data_dir.is_dir():
+            return warning("store", "not looked at", "mend the data folder first")
+        return ok("store", "empty")
+    try:
+        with data.refusals_typed():
+            return _store_in(around, data)
+    except EngramError as error:
+        return failed("store", error.message, _what_to_do(error))
+
+
+def _store_in(around: CheckContext, data: DataFolder) -> CheckResult:
     prefix = around.settings.collection_prefix
-    if data is not None and data.has_lost_store(prefix):
+    if data.has_lost_store(prefix):
         return failed("store", f"{data.store} is missing", "restore the folder from a backup")
-    if data is None or not data.store_record(prefix).exists():
+    if not data.store_record(prefix).exists():
         return ok("store", "empty")
     if missing := _missing(data.store / f"{prefix}.points.json"):
         return failed(
@@ -369,9 +404,9 @@ def ports(around: CheckContext) -> CheckResult:
 
 
 def existing(around: CheckContext) -> DataFolder | None:
-    """The data folder if it is there; looking must not make it."""
+    """The data folder if it is there and can be read; looking must not make it."""
     path = around.settings.data_dir
-    return DataFolder(path) if path.is_dir() and os.access(path, os.R_OK | os.W_OK) else None
+    return DataFolder(path) if path.is_dir() and os.access(path, os.R_OK | os.X_OK) else None
 
 
 def _asked_ports(given: Settings) -> dict[str, int]:
@@ -384,7 +419,8 @@ def _asked_ports(given: Settings) -> dict[str, int]:
 
 def _locked(path: Path) -> bool:
     """Whether somebody holds this lock; a lock that is not there is not made."""
-    if not path.exists():
+    # On a disk that is mounted read-only nobody owns anything.
+    if not path.exists() or not os.access(path, os.R_OK | os.W_OK):
         return False
     probe = FileLock(path)
     if not probe.try_acquire():

@@ -29,6 +29,9 @@ _ANSWER_SECONDS: Final = 10.0
 # The header that is compared with counts in whole seconds.
 _TOLERATED: Final = timedelta(seconds=3)
 _RECORD: Final = "engram"
+RUNS: Final = "runs"
+_MOST_RUNS: Final = 1000
+_MOST_NAMED: Final = 10
 
 
 async def temporal(around: CheckContext) -> CheckResult:
@@ -154,6 +157,48 @@ async def encryption(around: CheckContext) -> CheckResult:
     if not compared:
         return ok("encryption", "not compared with workers: there are no schedules")
     return ok("encryption", "as the worker that started last has it")
+
+
+async def runs(around: CheckContext) -> CheckResult:
+    """The data keys of what runs are there."""
+    from engram.temporal.schedules import Schedules  # noqa: PLC0415 - only what is used loads
+
+    client = await _client(around)
+    if client is None:
+        return warning(RUNS, "not looked at", "mend temporal first")
+    try:
+        # With other keys than the workers', all would seem to be missing.
+        compared = await Schedules(client, around.settings).check_keys()
+    except EngramError:
+        return warning(RUNS, "not looked at", "mend encryption first")
+    if not compared:
+        return ok(RUNS, "not looked at: the keys are not compared with workers'")
+    return await readable_runs(client, " --connected")
+
+
+async def readable_runs(client: Client, connected: str = "") -> CheckResult:
+    """Whether workers can read what runs.
+
+    Args:
+        client: With the keys that workers have.
+        connected: The option that leads the command that is advised to the same server.
+    """
+    from engram.temporal.gateway import runs_without_key  # noqa: PLC0415 - only what is used loads
+    from engram.temporal.retry import ending_command  # noqa: PLC0415 - same
+
+    try:
+        without, looked_at = await runs_without_key(client, _MOST_RUNS)
+    except EngramError as error:
+        return warning(RUNS, error.message, error.hint or "see temporal")
+    if without:
+        commands = "; ".join(ending_command(one, connected) for one in without[:_MOST_NAMED])
+        return failed(
+            RUNS,
+            f"the data keys of {len(without)} are missing: they wait for ever, and their users' "
+            "turns with them",
+            f"restore the keys; or end them, no memory is lost: {commands}",
+        )
+    return ok(RUNS, f"the data keys of {looked_at} are there")
 
 
 async def qdrant(around: CheckContext) -> CheckResult:

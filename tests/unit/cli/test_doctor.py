@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import json
 import os
@@ -190,6 +191,9 @@ def test_folder(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda *_: False)
         says(local.folder(around(data)), State.FAILED, "cannot be written to")
+        mounted = os.statvfs_result((*os.statvfs(data)[:8], os.ST_RDONLY, 255))
+        patched.setattr(os, "statvfs", lambda _: mounted)
+        says(local.folder(around(data)), State.FAILED, "mounted read-only", "mount it writable")
     stranger = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: stranger)
     says(local.folder(around(data)), State.FAILED, f"not to {stranger}")
@@ -276,6 +280,29 @@ async def test_a_store_that_is_missing_is_no_empty_one(data: Path) -> None:
     DataFolder(data).note_store("engram")
     says(await local.store(around(data)), State.FAILED, "missing", "backup")
     says(await local.store(around(data, {"ENGRAM_COLLECTION_PREFIX": "other"})), State.OK, "empty")
+
+
+async def test_a_store_that_may_not_be_written_to_is_no_empty_one(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can be read of it is told; what cannot is not called empty, and the file is named."""
+    record = DataFolder(data).store_record("engram")
+    record.parent.mkdir()
+    ours = identity_record(embedder=make_embedder("wordllama").identity, dimensions=256)
+    record.write_text(json.dumps(ours))
+    (data / "lock").touch()
+    monkeypatch.setattr(os, "access", lambda _, rights: not rights & os.W_OK)
+    says(await local.owner(around(data)), State.OK, "nobody")
+    says(await local.store(around(data)), State.OK, "wordllama")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    says(await local.store(around(data)), State.WARNING, "data folder")
+    monkeypatch.undo()
+
+    def refused(*_: object) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(record))
+
+    monkeypatch.setattr(DataFolder, "has_lost_store", refused)
+    says(await local.store(around(data)), State.FAILED, str(record), "Permission denied", "chown")
 
 
 async def test_store(data: Path) -> None:

@@ -3,7 +3,9 @@
 import errno
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -88,7 +90,10 @@ def test_a_forged_record_unlinks_nothing(tmp_path: Path) -> None:
     precious.write_text("mine")
     folder = DataFolder(data)
     for named in (precious, tmp_path / "data" / "lock", tmp_path):
-        (data / "owner.json").write_text(json.dumps({"pid": 1, "socket": str(named)}))
+        assert folder.try_lock()
+        forged = json.loads((data / "owner.json").read_text()) | {"socket": str(named)}
+        folder.release()
+        (data / "owner.json").write_text(json.dumps(forged))
         assert folder.try_lock()
         folder.release()
     assert precious.read_text() == "mine"
@@ -175,6 +180,24 @@ def test_why_a_folder_is_refused_is_told(
         done(tmp_path)
 
 
+def test_what_the_system_refuses_of_a_file_in_it_is_told_with_the_file(tmp_path: Path) -> None:
+    """The file, the reason and what to do; a full disk is told as that, others' files are not."""
+    folder, file = DataFolder(tmp_path), tmp_path / "store" / "engram.lock"
+
+    def refused(number: int, path: Path) -> None:
+        with folder.refusals_typed():
+            raise OSError(number, os.strerror(number), str(path))
+
+    with pytest.raises(
+        DataFolderUnusable, match=r"store/engram\.lock.*\(Permission denied\).*`chown -R`"
+    ):
+        refused(errno.EACCES, file)
+    with pytest.raises(StorageUnavailable, match="Make room"):
+        refused(errno.ENOSPC, file)
+    with pytest.raises(PermissionError):
+        refused(errno.EACCES, tmp_path.parent)
+
+
 def test_a_folder_on_a_full_disk_is_owned_once_there_is_room() -> None:
     """A real disk without a free byte: typed, unlocked, and the same call succeeds afterwards."""
     with small_disk(2, in_memory=True) as disk:
@@ -257,14 +280,14 @@ def test_long_paths_get_a_short_socket(tmp_path: Path) -> None:
     """Where the kernel would refuse the socket's path, a private folder serves, and goes again."""
     folder = DataFolder(tmp_path / ("long" * 30))
     folder.try_lock()
-    socket = folder.socket
-    assert len(os.fsencode(socket)) <= 100
-    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    answering = folder.socket
+    assert len(os.fsencode(answering)) <= 100
+    assert answering.parent.stat().st_mode & 0o777 == 0o700
     owner = DataFolder(folder.path).owner()
     assert owner is not None
-    assert owner.socket == socket
+    assert owner.socket == answering
     folder.release()
-    assert not socket.parent.exists()
+    assert not answering.parent.exists()
 
 
 def test_takes_away_what_a_dead_owner_left(tmp_path: Path) -> None:
@@ -288,6 +311,29 @@ def test_takes_away_what_a_dead_owner_left(tmp_path: Path) -> None:
     assert folder.try_lock()
     assert not left.parent.exists()
     folder.release()
+
+
+@pytest.mark.parametrize("name", ["engram-data", "long" * 30])
+def test_a_copy_leaves_alone_whoever_owns_the_original(tmp_path: Path, name: str) -> None:
+    """A folder that was copied in use is its opener's; the original's socket stays, and its owner.
+
+    Before the opener has left word, the record that came along names nobody.
+    """
+    original, copied = DataFolder(tmp_path / name), tmp_path / "copy"
+    assert original.try_lock()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(original.socket))
+        copied.mkdir()
+        for kept in ("lock", "owner.json"):
+            shutil.copy2(original.path / kept, copied)
+        copy = DataFolder(copied)
+        assert copy.owner() is None
+        assert copy.try_lock()
+        assert original.socket.exists()
+        assert original.owner() != copy.owner()
+        copy.release()
+        assert original.socket.exists()
+    original.release()
 
 
 def test_socket_belongs_to_the_owner(tmp_path: Path) -> None:

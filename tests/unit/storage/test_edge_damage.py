@@ -111,6 +111,21 @@ async def test_a_damaged_payload_costs_no_other(
     await repository.close()
 
 
+async def test_a_file_that_may_not_be_used_is_no_damage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and nobody is sent for a backup; what is damaged is told as that."""
+    await (await open_engine_at(folder)).close()
+    config = folder / "engram_episodic" / "edge_config.json"
+    os.truncate(config, 1)
+    with pytest.raises(StorageError, match=r"opening engram_episodic\. Restore a backup"):
+        await open_engine_at(folder)
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != config.name)
+    with pytest.raises(StorageError, match=r"edge_config\.json.*`chown -R`") as caught:
+        await open_engine_at(folder)
+    assert "backup" not in str(caught.value)
+
+
 async def test_users_are_found_beside_damaged_memories(folder: Path) -> None:
     """Passes that walk over everybody's memories end, and miss nobody whose can be read."""
     repository, turns = await damaged(folder, cut_off, "tracker.dat", 30)

@@ -186,6 +186,27 @@ async def test_a_master_key_from_a_setting_takes_over(tmp_path: Path) -> None:
     assert await again(tmp_path / "k", next_given).current(ADA) == key
 
 
+async def test_a_master_key_from_a_setting_goes_back_into_the_folder(tmp_path: Path) -> None:
+    """The setting may go from one process after the other, and the next rotation replaces it."""
+    opened(tmp_path / "k")
+    earlier, given = a_master(), a_master()
+    await again(tmp_path / "k", earlier).rotate()
+    key = await again(tmp_path / "k", earlier).current(ADA)
+    kept = await again(tmp_path / "k", f"{given},{earlier}").keep_master()
+    late = await again(tmp_path / "k", f"{given},{earlier}").current(BOB)
+    for master in (None, given, f"{given},{earlier}"):
+        store = again(tmp_path / "k", master)
+        assert [await store.current(ADA), await store.current(BOB)] == [key, late]
+    await again(tmp_path / "k", given).rotate()
+    await again(tmp_path / "k", given).keep_master()
+    rotated = await again(tmp_path / "k").rotate()
+    assert (rotated.old, rotated.master != kept.master) == (0, True)
+    assert given not in (tmp_path / "k" / "master.key").read_text()
+    assert await again(tmp_path / "k").current(BOB) == late
+    with pytest.raises(InvalidSettings, match="folder holds it already"):
+        await again(tmp_path / "k").keep_master()
+
+
 async def test_keys_are_never_made_where_there_were_some(tmp_path: Path) -> None:
     """A lost master key and a folder that is not mounted are errors, not new keys."""
     opened(tmp_path / "k")
