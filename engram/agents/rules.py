@@ -59,6 +59,7 @@ from engram.domain.memories import Category, LinkKind, MemoryKind
 from engram.domain.slots import IS_CALLED, PROMISED, USER, WORKS_AT
 from engram.errors import ModelRejected
 from engram.giving_way import computed, handing_over
+from engram.language.own_words import own_words
 from engram.language.statements.addresses import addresses
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
@@ -157,10 +158,8 @@ def _fitting(stated: StatedKnowledge) -> StatedKnowledge | None:
 
 def _in_own_words(turn: TurnView) -> TurnView:
     """The turn up to where it passes on what somebody or something else says."""
-    posing = expression("turns", "posing").search(turn.content)
-    if posing is None:
-        return turn
-    return turn.model_copy(update={"content": turn.content[: posing.start()]})
+    own = own_words(turn.content)
+    return turn if own == turn.content else turn.model_copy(update={"content": own})
 
 
 def _out_of_play(turn: _HeardTurn, before: Sequence[_HeardTurn]) -> _HeardTurn:

@@ -12,14 +12,16 @@ from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.domain.personal_data import holds_token
 from engram.domain.slots import USER
-from engram.language.claims import claim_of
+from engram.language.claims import CLAIMED, claim_of
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
 from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
 from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
+from engram.language.own_words import own_words
 from engram.language.signals import scan
+from engram.language.text import QUOTED, fold, plain, without_quotations
 from engram.language.vocabulary import expression
 from engram.settings import Settings
 
@@ -45,7 +47,8 @@ def extract_facts(
     """The facts in ``text``, in order of appearance, each (category, value) once.
 
     A stretch that one category explains is hidden from the later ones: digits
-    within an address are no phone number, and a date is none either.
+    within an address are no phone number, and a date is none either. An address or name
+    that is quoted, or passed on from somebody else, is only mentioned.
 
     Args:
         text: The turn, verbatim; any Unicode.
@@ -69,10 +72,14 @@ def extract_facts(
     take(FactCategory.NAME, list(find_names(turn)))
     if not found:
         return ()
+    of_somebody = any(category in CLAIMED for _, category in found)
+    said = _told_by_the_speaker(text) if of_somebody else ""
     found.sort(key=lambda item: (item[0].start, item[0].end))
     facts: dict[tuple[FactCategory, str], PatternFact] = {}
     for at, find, category in _without_slips(low, found):
-        claim = claim_of(low, at.start, at.end, category, find.value, speaker=speaker)
+        claim = None
+        if _stands(at, said):
+            claim = claim_of(said, at.start, at.end, category, find.value, speaker=speaker)
         known = facts.get((category, find.value))
         if known is None:
             known = _fact(category, find, text[find.start : find.end])
@@ -80,6 +87,16 @@ def extract_facts(
             known = replace(known, slot=claim.slot, over=claim.over)
         facts[category, find.value] = known
     return tuple(facts.values())
+
+
+def _told_by_the_speaker(text: str) -> str:
+    """What is not passed on, in lower case with plain signs and blanks for what is quoted."""
+    return without_quotations(fold(plain(own_words(text))), only_speech=True)
+
+
+def _stands(find: FoundSpan, said: str) -> bool:
+    """Whether the find is among what is said there."""
+    return bool(said[find.start : find.end].strip(f" {QUOTED}"))
 
 
 def _without_slips(
