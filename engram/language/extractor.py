@@ -20,6 +20,8 @@ from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
 from engram.language.own_words import own_words
+from engram.language.personal_data import secrets_in
+from engram.language.secrets import tells_a_secret
 from engram.language.signals import scan
 from engram.language.text import QUOTED, fold, plain, without_quotations
 from engram.language.vocabulary import expression
@@ -174,6 +176,9 @@ class Extractor:
             # What was masked is no news, neither that it is so nor that it is not.
             facts = tuple(fact for fact in facts if not holds_token(fact.evidence))
             negations = tuple(one for one in negations if not holds_token(one.content))
+        if negations:
+            secrets = secrets_in(text)
+            negations = tuple(o for o in negations if not tells_a_secret(o.content, None, secrets))
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))
