@@ -49,8 +49,9 @@ def extract_facts(
     """The facts in ``text``, in order of appearance, each (category, value) once.
 
     A stretch that one category explains is hidden from the later ones: digits
-    within an address are no phone number, and a date is none either. An address or name
-    that is quoted, or passed on from somebody else, is only mentioned.
+    within an address are no phone number, and a date is none either. An address that is
+    quoted, or passed on from somebody else, is only mentioned; a name there is left out, or
+    mentioned where it is quoted.
 
     Args:
         text: The turn, verbatim; any Unicode.
@@ -71,11 +72,14 @@ def extract_facts(
     take(FactCategory.MONEY, list(find_money(turn)))
     take(FactCategory.DATE, list(find_dates(turn, timestamp)))
     take(FactCategory.PHONE, list(find_phones(turn, phone_region)))
-    take(FactCategory.NAME, list(find_names(turn)))
+    names = list(find_names(turn))
+    of_somebody = names or any(category in CLAIMED for _, category in found)
+    own = own_words(text) if of_somebody else ""
+    # Who says elsewhere what they are called is not the speaker.
+    take(FactCategory.NAME, [one for one in names if own[one.start : one.end].strip()])
     if not found:
         return ()
-    of_somebody = any(category in CLAIMED for _, category in found)
-    said = _told_by_the_speaker(text) if of_somebody else ""
+    said = without_quotations(fold(plain(own)), only_speech=True)
     found.sort(key=lambda item: (item[0].start, item[0].end))
     facts: dict[tuple[FactCategory, str], PatternFact] = {}
     for at, find, category in _without_slips(low, found):
@@ -89,11 +93,6 @@ def extract_facts(
             known = replace(known, slot=claim.slot, over=claim.over)
         facts[category, find.value] = known
     return tuple(facts.values())
-
-
-def _told_by_the_speaker(text: str) -> str:
-    """What is not passed on, in lower case with plain signs and blanks for what is quoted."""
-    return without_quotations(fold(plain(own_words(text))), only_speech=True)
 
 
 def _stands(find: FoundSpan, said: str) -> bool:

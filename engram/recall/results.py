@@ -27,8 +27,8 @@ class ScorePart(_ResultPart):
         name: What was looked at: sparse, dense, around, subject, advice, cue, period and
             asking make up the score of a search; lifecycle, cold, confidence, faded
             and importance are what the memory is; context is when a habit applies; link,
-            answers, answered, echo, newest, older, outdated, replaces, replaced, negated,
-            same_words and reranked moved it.
+            answers, answered, echo, newest, older, own, outdated, replaces, replaced,
+            negated, same_words and reranked moved it.
         raw: What was measured: cosine similarity, BM25 score, confidence of the
             link, number of negations, factor. None where nothing was.
         value: The same, brought to 0 to 1.
