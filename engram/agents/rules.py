@@ -59,6 +59,9 @@ from engram.domain.memories import Category, LinkKind, MemoryKind
 from engram.domain.slots import IS_CALLED, PROMISED, USER, WORKS_AT
 from engram.errors import ModelRejected
 from engram.giving_way import computed, handing_over
+from engram.language.own_words import own_words
+from engram.language.personal_data import secrets_in
+from engram.language.secrets import tells_a_secret
 from engram.language.statements.addresses import addresses
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
@@ -133,7 +136,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
-    found = [one for one in found if _is_whole(one)]
+    found = _without_secrets([one for one in found if _is_whole(one)], request.turns)
     fitting = [fit for one in found if (fit := _fitting(one)) is not None]
     kept_ones = fitting[:MAX_STATEMENTS]
     reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
@@ -141,6 +144,24 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
         _log.info("statements left out: longer than one may be", count=dropped)
         reasoning = f"{reasoning} Left out, because too long: {dropped}."
     return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
+
+
+def _without_secrets(
+    found: Sequence[StatedKnowledge], turns: Sequence[TurnView]
+) -> list[StatedKnowledge]:
+    """The statements that tell no password, PIN, card number or key of their turns."""
+    sources = {alias for one in found for alias in one.sources}
+    secrets = {one.alias: secrets_in(one.content) for one in turns if one.alias in sources}
+    none = frozenset[str]()
+    return [
+        one
+        for one in found
+        if not tells_a_secret(
+            one.content,
+            one.predicate,
+            none.union(*(secrets.get(alias, none) for alias in one.sources)),
+        )
+    ]
 
 
 def _is_whole(stated: StatedKnowledge) -> bool:
@@ -158,10 +179,8 @@ def _fitting(stated: StatedKnowledge) -> StatedKnowledge | None:
 
 def _in_own_words(turn: TurnView) -> TurnView:
     """The turn up to where it passes on what somebody or something else says."""
-    posing = expression("turns", "posing").search(turn.content)
-    if posing is None:
-        return turn
-    return turn.model_copy(update={"content": turn.content[: posing.start()]})
+    own = own_words(turn.content)
+    return turn if own == turn.content else turn.model_copy(update={"content": own})
 
 
 def _out_of_play(turn: _HeardTurn, before: Sequence[_HeardTurn]) -> _HeardTurn:

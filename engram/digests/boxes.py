@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -32,6 +32,7 @@ from engram.domain.plan import ConsolidationPlan, LinkGraph
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.giving_way import computed
+from engram.language.personal_data import secrets_in
 from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
 from engram.lifecycle.links import Observed, is_full
@@ -46,6 +47,7 @@ from engram.storage.updates import every_page, existing
 
 _WORDS_THAT_RECUR = 2
 _MOST_TOPIC_WORDS = 8
+_SHORTEST_KEY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def topic_words(turns: Sequence[Said]) -> tuple[str, ...]:
     """The words that tell what the turns are about: those of most turns first."""
     spread: Counter[str] = Counter()
     for turn in turns:
-        spread.update(content_words(turn.text).keys())
+        spread.update(_told_of(turn.text))
     ranked = sorted(spread, key=lambda word: (-spread[word], -len(word), word))
     seen: dict[str, str] = {}
     for word in ranked:
@@ -140,6 +142,15 @@ def topic_words(turns: Sequence[Said]) -> tuple[str, ...]:
         if len(seen) == _MOST_TOPIC_WORDS:
             break
     return tuple(seen.values())
+
+
+def _told_of(text: str) -> Iterator[str]:
+    """The content words of a turn; no password, and no key, which is longer than any word."""
+    secrets = content_words(" ".join(secrets_in(text)))
+    for word in content_words(text):
+        is_key = len(word) >= _SHORTEST_KEY and any(map(str.isdigit, word))
+        if word not in secrets and not is_key:
+            yield word
 
 
 @kept(4096)

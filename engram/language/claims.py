@@ -25,6 +25,8 @@ _NOUNS: Mapping[FactCategory, str] = {
     FactCategory.URL: "site",
     FactCategory.NAME: "name",
 }
+CLAIMED = frozenset(_NOUNS)
+"""What can be said to be somebody's."""
 # Not the same one, although of the same kind.
 _APART: Mapping[str, str] = {
     "mobile": "mobile", "cell": "mobile", "cellphone": "mobile", "landline": "landline",

@@ -12,14 +12,18 @@ from engram.domain.buffer import Signal
 from engram.domain.memories import FactCategory
 from engram.domain.personal_data import holds_token
 from engram.domain.slots import USER
-from engram.language.claims import claim_of
+from engram.language.claims import CLAIMED, claim_of
 from engram.language.contacts import find_emails, find_phones, find_urls
 from engram.language.dates import find as find_dates
 from engram.language.found import Extraction, FoundNegation, FoundSpan, Masked, PatternFact
 from engram.language.money import find as find_money
 from engram.language.names import find as find_names
 from engram.language.negation import find_negations
+from engram.language.own_words import own_words
+from engram.language.personal_data import secrets_in
+from engram.language.secrets import tells_a_secret
 from engram.language.signals import scan
+from engram.language.text import QUOTED, fold, plain, without_quotations
 from engram.language.vocabulary import expression
 from engram.settings import Settings
 
@@ -45,7 +49,9 @@ def extract_facts(
     """The facts in ``text``, in order of appearance, each (category, value) once.
 
     A stretch that one category explains is hidden from the later ones: digits
-    within an address are no phone number, and a date is none either.
+    within an address are no phone number, and a date is none either. An address that is
+    quoted, or passed on from somebody else, is only mentioned; a name there is left out, or
+    mentioned where it is quoted.
 
     Args:
         text: The turn, verbatim; any Unicode.
@@ -66,13 +72,20 @@ def extract_facts(
     take(FactCategory.MONEY, list(find_money(turn)))
     take(FactCategory.DATE, list(find_dates(turn, timestamp)))
     take(FactCategory.PHONE, list(find_phones(turn, phone_region)))
-    take(FactCategory.NAME, list(find_names(turn)))
+    names = list(find_names(turn))
+    of_somebody = names or any(category in CLAIMED for _, category in found)
+    own = own_words(text) if of_somebody else ""
+    # Who says elsewhere what they are called is not the speaker.
+    take(FactCategory.NAME, [one for one in names if own[one.start : one.end].strip()])
     if not found:
         return ()
+    said = without_quotations(fold(plain(own)), only_speech=True)
     found.sort(key=lambda item: (item[0].start, item[0].end))
     facts: dict[tuple[FactCategory, str], PatternFact] = {}
     for at, find, category in _without_slips(low, found):
-        claim = claim_of(low, at.start, at.end, category, find.value, speaker=speaker)
+        claim = None
+        if _stands(at, said):
+            claim = claim_of(said, at.start, at.end, category, find.value, speaker=speaker)
         known = facts.get((category, find.value))
         if known is None:
             known = _fact(category, find, text[find.start : find.end])
@@ -80,6 +93,11 @@ def extract_facts(
             known = replace(known, slot=claim.slot, over=claim.over)
         facts[category, find.value] = known
     return tuple(facts.values())
+
+
+def _stands(find: FoundSpan, said: str) -> bool:
+    """Whether the find is among what is said there."""
+    return bool(said[find.start : find.end].strip(f" {QUOTED}"))
 
 
 def _without_slips(
@@ -157,6 +175,9 @@ class Extractor:
             # What was masked is no news, neither that it is so nor that it is not.
             facts = tuple(fact for fact in facts if not holds_token(fact.evidence))
             negations = tuple(one for one in negations if not holds_token(one.content))
+        if negations:
+            secrets = secrets_in(text)
+            negations = tuple(o for o in negations if not tells_a_secret(o.content, None, secrets))
         if speaker is not None:
             negations = tuple(_said_by(negation, speaker) for negation in negations)
         return Extraction(facts, negations, _at_least(signal, facts, negations))

@@ -42,6 +42,7 @@ from engram.language.negation_rules import (
     shown_object,
     subject_of,
 )
+from engram.language.own_words import own_words
 from engram.language.text import plain, verb_lemma, without_quotations
 
 # --- denials without a negated verb: endings, "no X", neither, nobody, contrasts
@@ -388,10 +389,10 @@ def find_negations(text: str, *, user_name: str | None = None) -> tuple[FoundNeg
         user_name: The user's own name: a sentence about them by name is about the user.
     """
     clean = plain(text)
-    # Most turns deny nothing: what is quoted in them need not be looked for.
+    # Most turns deny nothing: what is passed on in them need not be looked for.
     if not _CUE.search(clean.lower()):
         return ()
-    clean = without_quotations(clean, only_speech=True)
+    clean = without_quotations(plain(own_words(text)), only_speech=True)
     if _JEST.search(clean.lower()):
         return ()
     found: dict[tuple[str, str], FoundNegation] = {}

@@ -13,6 +13,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 import phonenumbers
@@ -47,6 +48,7 @@ _IN_TOKENS: Final = (
     "ASIA", "AIza", "ya29", "SG.", "_v1_", "shp", "eyJ", "AGE-",
 )  # fmt: skip
 _IN_NAMED: Final = ("pass", "pwd", "key", "secret", "token", "bearer", "credential")
+_IN_CODES: Final = ("pin", "puk", "cvv", "cvc", "code", "combination", "wifi", "wi-fi", "wlan")
 _KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS: Final = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _IN_ADDRESS: Final = re.compile(r"://[^\s/@:\[]{0,64}:(?P<value>[^\s/@\[]{1,128})@")
@@ -59,8 +61,35 @@ _NAMED: Final = re.compile(
     r"(?:[\"'`]? ?(?P<sign>:=|=>|[:=]) ?|"
     # "password tulip44"
     r"(?<=password|passcode) (?=[^\s]{0,64}\d)|(?<=pwd) (?=[^\s]{0,64}\d)|"
-    r",?(?: [a-z]{1,12}){0,5}? (?:is|was|to|as|with|be|it's)(?: now| still| just)?:? )"
-    r"[\"'`]?(?P<value>[^\s\"'`\[\],;()<>]{6,256})"
+    r",?(?: [a-z]{1,12}){0,5}? (?:is|isn't|was|wasn't|to|as|with|be|it's)"
+    r"(?: now| still| just| not)?:? )"
+    r"[\"'`]?(?P<value>(?!1password\b)[^\s\"'`\[\],;()<>]{6,256})"
+)
+# "Use Pepper2024! as the wifi password"
+_NAMED_AFTER: Final = re.compile(
+    r"(?<=\S) (?:is|as|was) (?:(?:the|my|our|his|her|their|your|a|new) ){0,2}"
+    r"(?:[a-z-]{1,12} ){0,2}?"
+    r"(?:pass(?:word|code|phrase)|pwd)(?![\w-]| ?(?:manager|generator|policy|hash))"
+)
+# What opens a door, a phone or an account: "PIN for the hotline was 7741", "gate code 4471*".
+_LOCKED: Final = (
+    r"(?:door|gate|alarm|entry|entrance|garage|safe|lock|locker|lockbox|key ?box|key ?pad|building|"
+    r"house|shed|intercom)"
+)
+_CODE: Final = re.compile(
+    r"(?<![a-z0-9-])(?:(?:sim |card |phone )?(?:pin|puk)(?: ?(?:code|number))?|cv[vc]2?|"
+    rf"(?:{_LOCKED}|access|security|unlock)[ -]?(?:pin|code|combination)|"
+    rf"(?:pin|code|combination) (?:for|of|to) (?:[a-z']{{1,12}} ){{0,3}}?{_LOCKED})"
+    r"(?: ?[:=] ?| (?=[#*]?\d)|"
+    r",?(?: [a-z']{1,12}){0,5}? (?:is|was|to|it's)(?: now| still| just)?:? )"
+    r"[\"'`]?(?P<value>[#*]?(?:\d{1,3}(?:-\d{1,3}){1,3}|[a-z]?\d{3,8}[a-z]?)[#*]?)"
+    r"(?![\w%-]|[.,:]\d| ?(?:mm|cm|m|km|ft|feet|inch(?:es)?|volts?|eur|euros?|usd|dollars?|times|"
+    r"people|years?|digits?)\b)"
+)
+_WIFI: Final = re.compile(
+    r"(?<![a-z0-9])(?:wi-?fi|wlan)(?: (?:for|at|in|of|to|on)(?: [a-z']{1,12}){1,4}?)?"
+    r"(?: ?[:=] ?| (?:is|was)(?: now| still)?:? )[\"'`]?"
+    r"(?P<value>(?!wpa|wep|wi-?fi|fritz|ipv)[a-z][^\s\"'`\[\],;()<>]{7,63})"
 )
 _BEARER: Final = re.compile(r"(?<![a-z0-9])bearer (?P<value>[a-z0-9._~+/=-]{16,4096})")
 # Letters and digits in disorder, close behind a word that makes them a key.
@@ -78,6 +107,8 @@ _HEX: Final = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
 _LEAST_ENTROPY_OF_HEX: Final = 2.8
 _LEAST_ENTROPY: Final = 3.6
 _SHORTEST_PASSWORD: Final = 6
+_LONGEST_AFTER: Final = 64
+_LAST_WORD: Final = re.compile(r"(?<![^\s\"'`(])(?P<value>[^\s\"'`(]{6,})[\"'`]?\Z")
 _SHORTEST_PHRASE: Final = 16
 # "correct-horse-battery": words by which no sentence would be joined.
 _JOINED: Final = re.compile(r"[-_][^-_]+[-_][^-_]")
@@ -101,6 +132,8 @@ def _secrets(text: str, low: str) -> _Spans:
             yield found.span("value")
     if any(one in low for one in _IN_NAMED):
         yield from _named_secrets(text, low)
+    if any(one in low for one in _IN_CODES):
+        yield from _codes(text, low)
 
 
 def _named_secrets(text: str, low: str) -> _Spans:
@@ -113,9 +146,23 @@ def _named_secrets(text: str, low: str) -> _Spans:
         # What a sign stands before is a value; behind "is" it may be any word.
         if _is_password(text[start:end], signed=found["sign"] is not None):
             yield start, end
+    for found in _NAMED_AFTER.finditer(low):
+        before = _LAST_WORD.search(low, max(0, found.start() - _LONGEST_AFTER), found.start())
+        if before is not None and _is_password(before["value"], signed=False):
+            yield before.span("value")
     for found in _DISORDER.finditer(text):
         if _is_key(text, low, found):
             yield found.span()
+
+
+def _codes(text: str, low: str) -> _Spans:
+    for found in _CODE.finditer(low):
+        yield found.span("value")
+    for found in _WIFI.finditer(low):
+        start, end = found.span("value")
+        end = start + len(text[start:end].rstrip(".?:*"))
+        if _is_password(text[start:end], signed=False):
+            yield start, end
 
 
 def _private_keys(text: str) -> _Spans:
@@ -500,6 +547,17 @@ def _decoded(code: re.Match[str]) -> str:
 _Finder: TypeAlias = Callable[[str, str], _Spans]
 # The first two; all others begin at a digit.
 _WITHOUT_DIGITS: Final = 2
+
+
+def secrets_in(text: str) -> frozenset[str]:
+    """The passwords, keys, PINs and card numbers that a text tells, each as it stands there.
+
+    Args:
+        text: Any text.
+    """
+    written = plain(text)
+    spans = chain(_secrets(written, low := fold(written)), _cards(written, low))
+    return frozenset(text[start:end] for start, end in spans)
 
 
 class BuiltInDetector:

@@ -211,6 +211,75 @@ def in_the_users_place(query: str, name: str, now: datetime) -> str | None:
     return asked if asked != query and rest else None
 
 
+# What says of which of several it is asked, and what is left of a question behind it.
+_OWN_WHICH = (
+    r"(?:(?:current|new|latest|actual|real|full|first|last|own|work|private|personal|business|home|"
+    r"office|main|best|contact|postal|street|user) ){0,3}"
+)
+_OWN_WHAT = (
+    r"(?:(?P<email>e-?mails?(?: address(?:es)?)?|mail address)"
+    r"|(?P<phone>(?:(?:tele)?phone |mobile |cell(?:phone)? |landline )?numbers?|landline)"
+    r"|(?P<site>web ?sites?|sites?|home ?page|blog|portfolio)"
+    r"|(?P<name>(?:sur)?name)|(?P<address>address))"
+)
+_OWN_END = (
+    r"(?=\s*(?:\Z|[?.!,;:]|(?:and|or|again|now|today|currently|please|these days|at work|at home|"
+    r"do you|if you|that you)\b))"
+)
+_ASKS_FOR_OWN = (
+    # "What is my email?", "Do you still have the user's number?", "my address"
+    re.compile(
+        r"(?:\A\W*|\b(?:what|which|where|tell|give|know|remember|remind|recall|find|show|need|have|"
+        r"spell)(?:'s|\s+(?:is|was|are|me|us|you|of|again|still|exactly|what|right|please|the)){0,5}"
+        rf"\s+)(?:my|our|the user's) {_OWN_WHICH}{_OWN_WHAT}{_OWN_END}",
+        re.IGNORECASE,
+    ),
+    # "Which email address does the user use?"
+    re.compile(
+        rf"\b(?:what|which) {_OWN_WHICH}{_OWN_WHAT} (?:do|does|am|is|are|can|should)\s"
+        r"(?:i|we|you|the user)\b[^?]{0,30}\b(?:have|uses?|using|reached?|reachable|go(?:es)? by|"
+        r"contact)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:reach|contact|get hold of|get in touch with) (?:me|us|the user)\b[^?.!]{0,20}"
+        r"\b(?:by|via|on|over|per) (?:(?P<email>e-?mail|mail)|(?P<phone>(?:tele)?phone|mobile))\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\A\W*(?P<name>who am i|who is the user|what am i called|what is the user called|"
+        r"what(?:'s| is) the user named)\W*\Z",
+        re.IGNORECASE,
+    ),
+)
+
+
+_AND_OWN = re.compile(
+    rf"(?:\s*,|\s+(?:and|or))\s+(?:(?:my|our|the user's) )?{_OWN_WHICH}{_OWN_WHAT}{_OWN_END}",
+    re.IGNORECASE,
+)
+
+
+@kept(64)
+def asks_for_own(query: str) -> frozenset[str]:
+    """Which of their own addresses somebody asks for: "email", "phone", "site", "name", "address".
+
+    Args:
+        query: A question.
+
+    Returns:
+        None of them where it is somebody else's, or something else is asked.
+    """
+    asked: set[str] = set()
+    said = plain(query)
+    for asking in _ASKS_FOR_OWN:
+        found = asking.search(said)
+        while found is not None:
+            asked.update(filter(None, [found.lastgroup]))
+            found = _AND_OWN.match(said, found.end())
+    return frozenset(asked)
+
+
 _BEFORE_A_NAME = re.compile(
     r"(?:\A|\b(?:do|does|did|is|are|was|were|has|had|have|can|could|should|would|where|when|how|why"
     r"|of|for|with|about|to|by|from|and))\s*\Z"

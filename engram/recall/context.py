@@ -390,14 +390,15 @@ class Briefing:
         return found
 
 
+_OF_SOMEBODY = frozenset({FactCategory.EMAIL, FactCategory.PHONE, FactCategory.NAME})
 _SAID_BEFORE = frozenset({"he", "she", "it", "they", "this", "that", "these", "those"})
 
 
 def _tells(memory: AnyMemory) -> bool:
     """Whether it is a statement that says something by itself."""
-    if isinstance(memory, Fact) and memory.category is FactCategory.NAME:
+    if isinstance(memory, Fact) and memory.category in _OF_SOMEBODY and memory.slot is None:
         # Whose it is, nobody said.
-        return memory.slot is not None
+        return False
     if isinstance(memory, SemanticMemory) and memory.form not in ANSWERING_FORMS:
         return False
     if memory.content.partition(" ")[0].casefold() in _SAID_BEFORE:

@@ -40,6 +40,7 @@ from engram.recall.stages import (
     follow,
     instead_first,
     newest_first,
+    own_first,
     replaced_then,
     reranked,
     sources_of,
@@ -201,7 +202,7 @@ class Recaller:
                 lambda memory: self._passes_all(question, memory),
                 self._rules.edges,
             )
-        chosen = await self._from_the_best_down(question, passing)
+        chosen = await self._from_the_best_down(question, own_first(question, passing))
         # What was not a candidate, and came by a link or in place of another.
         then = await as_sure_as_then(self._repository, question, (one.memory for one in chosen))
         sure = (one._replace(memory=then.get(one.memory.id, one.memory)) for one in chosen)

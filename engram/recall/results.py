@@ -37,7 +37,7 @@ class ScorePart(_ResultPart):
             `period` and `asking` make up the score of a search, which `floor` keeps from going
             below 0; `lifecycle`, `cold`, `confidence`, `faded` and `importance` are what the
             memory is; `context` is when a habit applies; `link`, `answers`, `answered`, `echo`,
-            `newest`, `older`, `outdated`, `replaces`, `replaced`, `negated`, `same_words`,
+            `newest`, `older`, `own`, `outdated`, `replaces`, `replaced`, `negated`, `same_words`,
             `excerpt` and `reranked` moved it.
         raw: What was measured: cosine similarity, BM25 score, confidence of the
             link, number of negations, factor. None where nothing was.

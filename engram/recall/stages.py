@@ -19,6 +19,7 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     Fact,
+    FactCategory,
     Link,
     MemoryStatus,
     MemoryType,
@@ -35,6 +36,7 @@ from engram.errors import EngramError
 from engram.language.query import (
     Analysis,
     AskedFor,
+    asks_for_own,
     asks_only_of,
     holds_cue,
     in_the_users_place,
@@ -79,6 +81,56 @@ def _told_of(memory: AnyMemory) -> Slot | None:
     if isinstance(memory, Fact):
         return memory.slot if memory.status is MemoryStatus.ACTIVE else None
     return _slot_of(memory)
+
+
+# --- who asks for their own address asks for none of all those that were ever mentioned
+
+_OWN_FACTS: Mapping[str, FactCategory] = {
+    "email": FactCategory.EMAIL,
+    "phone": FactCategory.PHONE,
+    "site": FactCategory.URL,
+    "name": FactCategory.NAME,
+}
+_OWN_SLOTS: Mapping[str, frozenset[str]] = {
+    "email": frozenset({"email is"}),
+    "phone": frozenset({"phone number is", "mobile number is", "landline is"}),
+    "site": frozenset({"site is", "blog is", "portfolio is"}),
+    "name": frozenset({IS_CALLED}),
+    "address": frozenset({"address is", "home address is", "postal address is"}),
+}
+
+
+def own_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
+    """Best first, the user's own before all else where that is what is asked for.
+
+    Of several, what the question names comes first: the work email where that is asked for,
+    else the one that is called nothing more. Not where what was is asked for.
+    """
+    kinds = asks_for_own(question.request.query)
+    if not kinds or question.analysis.former or question.visibility.valid_at is not None:
+        return list(found)
+    own = [one for one in found if any(_is_own(one.memory, kind) for kind in kinds)]
+    asked = bare_stems(question.request.query)
+
+    def place(one: Ranked) -> tuple[int, int, float, str]:
+        slot = _told_of(one.memory)
+        called = bare_stems(slot.predicate) if slot is not None else frozenset()
+        return len(asked & called), -len(called), one.score, one.memory.id
+
+    known = {one.memory.id: one for one in found}
+    best = max((one.score for one in found), default=0.0)
+    for one in sorted(own, key=place):
+        best = min(1.0, best / JUST_BELOW)
+        known[one.memory.id] = one.moved_to(best, "own")
+    return by_score(list(known.values()))
+
+
+def _is_own(memory: AnyMemory, kind: str) -> bool:
+    slot = _told_of(memory)
+    if slot is None or slot.subject != USER:
+        return False
+    of_kind = isinstance(memory, Fact) and memory.category is _OWN_FACTS.get(kind)
+    return of_kind or slot.predicate in _OWN_SLOTS[kind]
 
 
 # --- following links: what the answers are connected with

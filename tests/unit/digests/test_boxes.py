@@ -106,6 +106,13 @@ def test_overlap_is_symmetric_and_bounded(first: frozenset[str], second: frozens
     assert overlap(first, second, 1.5) >= plain - 1e-9
 
 
+def test_no_password_and_no_key_is_a_topic() -> None:
+    """The longest words tell most, but for those that nobody reads."""
+    said = "The tomato seeds: my password is Kaffee!2019Basel, garden app key 8f3ab41c99d04e7b21."
+    (box,) = segment([Said(id="e1", at=minute(0), text=said)], POLICY)
+    assert set(box.topic) == {"tomato", "seeds", "password", "garden", "app", "key"}
+
+
 def test_a_topic_comes_back_by_more_than_one_word() -> None:
     """One shared word links no boxes; a third of the words does."""
     earlier = frozenset("tomato garden seed water soil".split())

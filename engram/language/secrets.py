@@ -1,0 +1,37 @@
+"""What is concluded from no turn: passwords, PINs, card numbers and keys.
+
+They stand in the turn that tells them, word for word, and are found there by who asks for them.
+What is concluded comes into prompts unasked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from typing import Final
+
+from engram.language.personal_data import secrets_in
+from engram.language.vocabulary import expression
+
+# What follows is no part of a value where a sentence was read: "Kaffee!2019Basel".
+_CUT: Final = re.compile(r"[.!?…;,:()]")
+_SHORTEST_LEFT: Final = 3
+
+
+def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
+    """Whether a conclusion tells a secret, or as much of it as a sentence has.
+
+    Args:
+        said: The conclusion.
+        predicate: What it states of somebody; None for a note or a denial.
+        secrets: What :func:`engram.language.personal_data.secrets_in` found in its turns.
+    """
+    if predicate is not None and expression("secrets", "predicate").fullmatch(predicate):
+        return True
+    return any(_has(said, one) for one in secrets | secrets_in(said))
+
+
+def _has(said: str, secret: str) -> bool:
+    left = _CUT.split(secret, maxsplit=1)[0]
+    words = left if len(left) >= _SHORTEST_LEFT else secret
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", said, re.I) is not None

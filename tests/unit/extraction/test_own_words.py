@@ -1,0 +1,202 @@
+"""What a turn passes on of somebody else is neither told, claimed nor denied by its speaker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules import extract as by_rule
+from engram.language.extractor import Extractor
+from engram.language.own_words import own_words
+from engram.settings import Settings
+
+NOW = datetime(2026, 10, 2, 9, tzinfo=UTC)
+EXTRACTOR = Extractor(Settings())
+# What each of the turns below holds: of the speaker where they say it, else of nobody.
+SAID = (
+    "My name is Peter Falk, I live in Kirchzarten. I don't eat meat. "
+    "My email is peter@x.example, my number is +49 761 2023311."
+)
+
+MAILS_AND_CHATS = [
+    "Can you answer this for me?\n\n> {said}",
+    "Can you answer this for me?\n\n>> Hello\n>> {said}\n> Regards",
+    "-----Original Message-----\nFrom: Sandra Keller\nSent: Monday\nTo: me\n\nHi, {said}",
+    "Begin forwarded message:\n\n{said}",
+    "---------- Forwarded message ---------\n{said}",
+    "Fwd:\n\nDear parents,\n{said}",
+    "FW: school trip\n{said}",
+    "WG: Klassenfahrt\n\n{said}",
+    "Forwarding what your colleague wrote me:\n\n{said}",
+    "Got this from school:\n\nDear parents,\n{said}\nBest regards",
+    "I received this from my landlord today: {said}",
+    "What do you make of it?\n\nDear Ms Hofstetter,\n\n{said}",
+    "Is this a scam?\nHello Hanna,\n{said}",
+    "Their answer:\n\nHi,\n{said}",
+    "No idea what to say to that.\n\nOn Mon, 4 May 2026 at 08:12, Peter wrote:\n{said}",
+    "From the class chat:\n\n{said}",
+    "WhatsApp:\n{said}",
+    "[12/08/2026, 19:02] Katrin: {said}",
+    "12/08/2026, 19:02 - Katrin: {said}",
+    "Katrin: Hi all\nJo: {said}",
+    "Katrin: {said}\nKatrin: see you\nJo: hello",
+    "Mama von Lilly: {said}\nPapa von Noah: we're vegetarian",
+    "Mum of Lilly: {said}\nDad of Noah: hi",
+    "Anna van der Berg: {said}\nTom: hi",
+    "Katrin M.: {said}\nJo S.: hi",
+    "katrin: hi, {said}\njo: i'm vegan",
+    "Katrin (Lilly's mum): {said}\nJo (Noah): hi",
+    "Katrin 🌻: {said}\nÉmile: hi",
+    "19:02 Katrin: {said}\n19:03 Jo: hi",
+    "Oma von Ben: my name is Peter. {said}",
+    "user: {said}\nassistant: hello Peter",
+    'Help me with this mail: "{said}" That is what he sent.',
+    "He wrote “{said}” to me.",
+    "Customer: {said}",
+    "Hi, this is Reto, Gerlinde's husband, writing from her account. {said}",
+]
+
+
+@pytest.mark.parametrize("turn", MAILS_AND_CHATS)
+def test_what_a_mail_or_a_chat_says_is_not_of_the_user(turn: str) -> None:
+    """Neither a statement, a name, an address of the user's, nor a denial; addresses are kept."""
+    text = turn.format(said=SAID)
+    found = EXTRACTOR.extract(text, "user", None, NOW)
+    assert [fact.value for fact in found.facts if fact.slot is not None] == []
+    assert {"peter@x.example", "+497612023311"} <= {fact.value for fact in found.facts}
+    assert [one.content for one in found.negations] == []
+    assert _told(text) == []
+
+
+OWN = [
+    "{said}",
+    "Hi,\n{said}",
+    "Hello,\n\n{said}\n\nBest regards\nPeter",
+    "\n\nDear Engram,\n\n{said}",
+    "Question on my order 4421\n\nHi there,\n\n{said}",
+    "Refund\n\nDear support team,\n{said}",
+    "Complaint\n\nDear Sir or Madam,\n{said}",
+    "Hi all! {said}",
+    "Name: Peter\nAllergies: nuts\n{said}",
+    "Breakfast: oats\nLunch: salad\nDinner: pasta\n{said}",
+    "Tools (old): vim\nTools (new): Zed\n{said}",
+    "editor: vim\nshell: zsh\n{said}",
+    "Note: {said}",
+    "PS: {said}",
+    "Update: {said}",
+    "Address: Lindenweg 14\n{said}",
+    "Re: my order\n{said}",
+    "{said}\n\n> And where do you live?",
+    "> Who are you?\n\n{said}",
+    "> How do I reach you?\n> And who are you?\n{said}\n> Thanks",
+    "{said}\n\nDear parents,\nwe meet at six.\n",
+    '{said} I call it "home".',
+    "I met Katrin's mum (a nurse). {said}",
+    "At 19:02 the train left. {said}",
+    "My brother said hi. {said}",
+    "Stefan will bring potato salad: {said}",
+    "Hello World is what it prints. {said}",
+    "I use a forwarding address. {said}",
+    "- shell: zsh\n- editor: vim\n\n{said}",
+]
+
+
+@pytest.mark.parametrize("turn", OWN)
+def test_what_the_user_says_goes_on_to_be_theirs(turn: str) -> None:
+    """Mails to whoever reads them here, lists, and what stands around a quotation."""
+    text = turn.format(said=SAID)
+    found = EXTRACTOR.extract(text, "user", None, NOW)
+    claimed = {fact.value for fact in found.facts if fact.slot is not None}
+    assert claimed == {"Peter Falk", "peter@x.example", "+497612023311"}
+    assert "The user does not eat meat." in [one.content for one in found.negations]
+    assert "The user lives in Kirchzarten." in _told(text)
+
+
+IN_ANOTHERS_PLACE = [
+    "Hi, this is Reto, Gerlinde's husband, writing from her account.",
+    "Hi this is Reto, Gerlinde's husband.",
+    "Hello, this is Reto (Gerlinde's husband).",
+    "Hi, Tom here, Anna's son, using her phone.",
+    "Tom here, Anna's son.",
+    "Reto here – Gerlinde's husband.",
+    "Hey there, it's Mia, her daughter.",
+    "Good morning, this is Thomas Huber, Anna's assistant.",
+    "Hi, it's Leo, son of Anna.",
+    "Gerlinde's husband here.",
+    "Hi, her husband here, she is in hospital.",
+    "Sorry, this is Gerlinde's daughter writing.",
+    "Hi, I'm Reto and I'm writing from Gerlinde's account.",
+    "I'm Reto, using my wife's account.",
+    "This is Reto, writing on Gerlinde's behalf.",
+    "Hello, my name is Reto, I'm speaking on her behalf.",
+    "Reto here, logged in with her account.",
+    "This is Mia typing on her phone.",
+    "Hi, this is Nico, writing for her because she is ill.",
+    "Hi, this is Thomas, Klaus’ flatmate.",
+    "Oh, hi, this is Jo, Anna's best friend.",
+]
+
+
+@pytest.mark.parametrize("opening", IN_ANOTHERS_PLACE)
+def test_who_writes_in_anothers_place_is_not_the_user(opening: str) -> None:
+    """Nobody is renamed, and nothing of what they say is the user's."""
+    text = f"{opening} I've retired and I don't drink coffee. My email is reto@x.example."
+    found = EXTRACTOR.extract(text, "user", None, NOW)
+    assert [(fact.value, fact.slot) for fact in found.facts] == [("reto@x.example", None)]
+    assert found.negations == ()
+    assert _told(text) == []
+
+
+AS_THEMSELVES = [
+    "Hi, I'm Reto.",
+    "Hi, this is Reto.",
+    "Reto here.",
+    "Hello, Reto here, Gerlinde says hi.",
+    "Hi, this is Reto from Basel.",
+    "I'm Reto, Gerlinde's husband.",
+    "I'm Reto and I'm writing a book about her life.",
+    "I'm Reto, writing for Vogue.",
+    "I'm Reto and I use my own phone.",
+    "Hi, I'm Reto, speaking for my company.",
+    "I'm Reto. My wife is Gerlinde.",
+    "Hi, this is Reto, a friend of the library.",
+    "Hi, I'm Reto, father of two.",
+    "I'm Reto, calling about my account.",
+    "I'm Reto, I can't log in to my account.",
+    "Hi, Reto here, new account.",
+    "I'm Reto. Gerlinde's husband? No, her brother.",
+    "Hi, this is Reto again, from my phone.",
+    "My name is Reto, my wife's name is Gerlinde.",
+    "Hi, it's Reto, sorry for the delay.",
+]
+
+
+@pytest.mark.parametrize("opening", AS_THEMSELVES)
+def test_who_writes_as_themselves_is_the_user(opening: str) -> None:
+    """Whoever stands by in what they say of themselves."""
+    text = f"{opening} I've retired and I don't drink coffee. My email is reto@x.example."
+    found = EXTRACTOR.extract(text, "user", None, NOW)
+    assert "reto@x.example" in {fact.value for fact in found.facts if fact.slot is not None}
+    assert "The user does not drink coffee." in [one.content for one in found.negations]
+    assert "The user has retired." in _told(text)
+
+
+def test_own_words_stand_where_they_stood() -> None:
+    """So that evidence can be found by its place in the turn."""
+    text = "I live in Porto.\n> Where?\nI told you.\nFwd:\nI live in Bonn."
+    own = own_words(text)
+    assert own == "I live in Porto.\n        \nI told you.\n"
+    assert text.startswith(own.partition("\n")[0])
+
+
+def test_a_quoted_word_is_denied_as_before() -> None:
+    """Quotation marks around a name pass nothing on."""
+    found = EXTRACTOR.extract("I don't use 'Mongo' any more.", "user", None, NOW)
+    assert [one.content for one in found.negations] == ["The user does not use 'Mongo'."]
+
+
+def _told(text: str) -> list[str]:
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=NOW, content=text)
+    return [one.content for one in by_rule(ExtractionRequest(turns=(turn,))).statements]

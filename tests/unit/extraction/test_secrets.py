@@ -1,0 +1,159 @@
+"""Passwords, PINs, card numbers and keys are concluded from no turn, and told from other codes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.rules import extract as by_rule
+from engram.language.extractor import Extractor
+from engram.language.personal_data import secrets_in
+from engram.settings import Settings
+
+NOW = datetime(2026, 10, 2, 9, tzinfo=UTC)
+EXTRACTOR = Extractor(Settings())
+
+TELLING = [
+    "My password is Kaffee!2019Basel and it says it's wrong.",
+    "My password is Tr0ub4dor&3!x and it fails.",
+    "My password is swordfish.",
+    "Our new wifi password is Pepper2024!",
+    "Tom's password is hunter22.",
+    "The password of the router is Mint44.",
+    "I changed my password to Mint44.",
+    "I use the password Mint44 everywhere.",
+    "I don't use the password Mint44 any more.",
+    "My password isn't Mint44, it's Mint45.",
+    "We decided to use Pepper2024! as the wifi password.",
+    "Our wifi is called Pepper and the password is Mint44.",
+    "My PIN is 7741.",
+    "The PIN of my Visa is 4419.",
+    "Remember that my PIN is 4419.",
+    "My mother's PIN is 4419.",
+    "My phone's passcode is 889912.",
+    "My CVV is 123.",
+    "My card number is 4111 1111 1111 1111.",
+    "My card number is 4111 1111 1111 1112.",
+    "My credit card is 4111 1111 1111 1111.",
+    "My API key is tulip.",
+    "My secret key is blue-fox-77.",
+    "Our gate code is 9921.",
+    "The code for the front door is 4471.",
+    "My seed phrase is Apple Pear Plum.",
+]
+
+
+@pytest.mark.parametrize("said", TELLING)
+def test_a_secret_is_no_conclusion(said: str) -> None:
+    """Neither a statement, a fact nor a denial, whole or cut off; the turn itself stays."""
+    found = EXTRACTOR.extract(said, "user", None, NOW)
+    assert _told(said) == []
+    assert [fact.content for fact in found.facts] == []
+    assert [one.content for one in found.negations] == []
+
+
+HARMLESS = [
+    ("My password manager is Bitwarden.", "The user's password manager is Bitwarden."),
+    ("My password manager is 1Password.", "The user's password manager is 1Password."),
+    ("The password is stored in 1Password.", "The password is stored in 1Password."),
+    ("The deploy key is in Vault.", "The deploy key is in Vault."),
+    ("My key account manager is Tom.", "The user's key account manager is Tom."),
+    ("My postcode is 4052.", "The user's postcode is 4052."),
+    ("My zip code is 12345.", "The user's zip code is 12345."),
+    ("My dress code is casual.", "The user's dress code is casual."),
+    ("My area code is 030.", "The user's area code is 030."),
+    ("My booking code is AB12CD.", "The user's booking code is AB12CD."),
+    ("My discount code is SUMMER24.", "The user's discount code is SUMMER24."),
+    ("My library card number is 77812.", "The user's library card number is 77812."),
+    ("My membership number is 884-21.", "The user's membership number is 884-21."),
+    ("My account number is 12345678.", "The user's account number is 12345678."),
+    (
+        "My IBAN is CH93 0076 2011 6238 5295 7.",
+        "The user's IBAN is CH93 0076 2011 6238 5295 7.",
+    ),
+    (
+        "My username is hanna and my password is Mint44.",
+        "The user's username is hanna.",
+    ),
+    ("I live in Porto. My PIN is 7741.", "The user lives in Porto."),
+    ("I'm allergic to nuts, and the door code is 4471.", "The user is allergic to nuts."),
+    ("My wifi is called Kraken.", "The user's wifi is called Kraken."),
+    ("My shoe size is 42.", "The user's shoe size is 42."),
+    ("I use Bitwarden.", "The user uses Bitwarden."),
+    ("My room number is 4419.", "The user's room number is 4419."),
+]
+
+
+@pytest.mark.parametrize(("said", "told"), HARMLESS)
+def test_what_opens_nothing_is_concluded(said: str, told: str) -> None:
+    """What has a number or a code, and what is told beside a secret."""
+    assert told in _told(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "secret"),
+    [
+        ("PIN for the hotline was 7741.", "7741"),
+        ("New PIN: 4419, please.", "4419"),
+        ("My phone's PIN is 889912", "889912"),
+        ("pin code 4419", "4419"),
+        ("The PUK is 12345678.", "12345678"),
+        ("cvv 123", "123"),
+        ("The alarm code is 4471#.", "4471#"),
+        ("gate code 4471*", "4471*"),
+        ("The door code changed to 9921.", "9921"),
+        ("The code for the front door is 4471.", "4471"),
+        ("The combination of the safe is 12-34-56.", "12-34-56"),
+        ("Our garage code: 99210", "99210"),
+        ("key box code is B4471", "B4471"),
+        ("the security code is 981", "981"),
+        ("WiFi for the guests is Pepper2024!", "Pepper2024!"),
+        ("Wi-Fi at the cabin: elk-elk-9", "elk-elk-9"),
+        ("wlan: Sonne-2024-x", "Sonne-2024-x"),
+        ("Use Pepper2024! as the wifi password.", "Pepper2024!"),
+        ('"Mint44" is my new password', "Mint44"),
+        ("The password isn't Mint44.", "Mint44"),
+        ("my locker combination is 12-34-56", "12-34-56"),
+    ],
+)
+def test_codes_and_networks_are_secrets(said: str, secret: str) -> None:
+    """What opens a door, a phone or an account, to the letter."""
+    assert secrets_in(said) == {secret}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My locker code has four digits and I mix them up.",
+        "the wifi in this café is powered by hamsters",
+        "the wifi is WPA2-protected",
+        "the wifi is awful",
+        "My wifi: 300 Mbit",
+        "What is the pin, 2023?",
+        "my pin board has 20 pins",
+        "Drop a pin 1500 m ahead.",
+        "In my opinion 2024 was better.",
+        "The error code is 500.",
+        "The area code is 030.",
+        "My postcode is 40521.",
+        "The access code was used 1500 times.",
+        "The country code is 49.",
+        "booking code: AB12CD",
+        "The QR code is 300 px wide.",
+        "My password manager is 1Password.",
+        "The iPhone15 is my password manager.",
+        "The dress code is casual.",
+        "The spinning class at 1830 is full.",
+        "The door was open at 1930.",
+    ],
+)
+def test_what_opens_nothing_is_no_secret(said: str) -> None:
+    """Other codes, other numbers, and what is said of networks and pins."""
+    assert secrets_in(said) == frozenset()
+
+
+def _told(text: str) -> list[str]:
+    turn = TurnView(alias="e1", role="user", speaker=None, said_at=NOW, content=text)
+    return [one.content for one in by_rule(ExtractionRequest(turns=(turn,))).statements]
