@@ -355,6 +355,21 @@ def _graduated(
     return _and_over(told.one, _only(_of(speaker, standing, _STUDIES)))
 
 
+def _is_qualified(told: _SlottedStatement) -> bool:
+    """Whether they are now what they studied to be: "I'm a qualified vet!"."""
+    return told.is_about(_WORKS_AS, holds=True) and _says(told.one, "qualified_now")
+
+
+def _qualified(
+    told: _SlottedStatement, standing: Sequence[_KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The subject that makes whoever finished it that: veterinary medicine makes a vet."""
+    work = told.held.object.removeprefix("qualified ")
+    studied = _of(told.held.subject, standing, _STUDIES)
+    old = _only(held for held in studied if work in fields_of_work().get(held.slot.object, ()))
+    return _and_over(told.one, old)
+
+
 # --- work that is over: as what somebody works and for whom are two things, and one job
 
 
@@ -403,7 +418,9 @@ def _left_field(
 ) -> Iterator[Statement]:
     """Whoever leaves teaching is no maths teacher any more; who only studied nursing quits that."""
     field, who = told.held.object, told.held.subject
-    people = fields_of_work().get(field, (f"{verb_lemma(field).removesuffix('e')}er",))
+    # "Vet nursing" is nursing.
+    kind = field if field in fields_of_work() else field.rpartition(" ")[2]
+    people = fields_of_work().get(kind, (f"{verb_lemma(kind).removesuffix('e')}er",))
     jobs = list(_of(who, standing, _WORKS_AS))
     old = _only(held for held in jobs if _occupation(held) in people)
     if not jobs:
@@ -876,6 +893,7 @@ _RULES = (
         _over_for(_STUDIES),
     ),
     _ImpliedEnd(_is_of_relation, lambda: _said_of_people() | _WORK, _not_so_of_relation),
+    _ImpliedEnd(_is_qualified, lambda: frozenset({_STUDIES}), _qualified),
     _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work, _over_for(WORKS_AT)),
     _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work, _over_for(_WORKS_AS)),
     _ImpliedEnd(
