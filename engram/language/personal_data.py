@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
-import phonenumbers
-
 from engram.domain.personal_data import PersonalKind, PersonalSpan
 from engram.language.calendar import MONTH_NAME
 from engram.language.text import STREET_WORD, fold, plain
@@ -456,6 +454,8 @@ def _said_to_be_phone(low: str, start: int, end: int) -> bool:
 
 
 def _is_phone(written: str, region: str) -> bool:
+    import phonenumbers  # noqa: PLC0415 - a client that only tells secrets has none
+
     if written.startswith("00"):
         written = "+" + written[2:]
     try:
