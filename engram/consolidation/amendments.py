@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 from engram.domain.confidence import ExtractionMethod, Verification
 from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
-    NOT_REPLACED,
     DerivedMemory,
     Episode,
     Evidence,
@@ -19,6 +18,7 @@ from engram.domain.memories import (
     Telling,
     Vitals,
     has_seen,
+    not_replaced,
     plain_part,
     remember,
 )
@@ -417,4 +417,4 @@ def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
 def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:
     if replaced_by is None or memory.superseded_by != replaced_by:
         return memory
-    return memory.model_copy(update={**NOT_REPLACED, "duplicate_of": None})
+    return not_replaced(memory).model_copy(update={"duplicate_of": None})

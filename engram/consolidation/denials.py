@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from engram.domain.memories import (
-    NOT_REPLACED,
     AnyMemory,
     Episode,
     Evidence,
@@ -22,6 +21,7 @@ from engram.domain.memories import (
     MemoryType,
     NegationFact,
     SemanticMemory,
+    not_replaced,
     replaced,
 )
 from engram.domain.plan import Statement
@@ -507,4 +507,4 @@ def _standing(memory: AnyMemory, heir: str) -> AnyMemory | None:
     """The denial as it was before this took its place; None where something else did."""
     if not isinstance(memory, NegationFact | SemanticMemory) or memory.superseded_by != heir:
         return None
-    return memory.model_copy(update=NOT_REPLACED)
+    return not_replaced(memory)

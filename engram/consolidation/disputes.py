@@ -14,7 +14,6 @@ from engram.consolidation.reconcile import in_force
 from engram.consolidation.timeline import TimelineEntry, history
 from engram.contracts.reviews import DisputeFound, DisputeState
 from engram.domain.memories import (
-    NOT_REPLACED,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -23,6 +22,7 @@ from engram.domain.memories import (
     NegationFact,
     ProceduralMemory,
     SemanticMemory,
+    not_replaced,
 )
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.rules import LifecycleRules
@@ -363,7 +363,7 @@ def _without_successor(
         return memory
     if heir is None:
         return decisions.holding_again(memory)
-    return _succeeded(memory.model_copy(update=NOT_REPLACED), heir)
+    return _succeeded(not_replaced(memory), heir)
 
 
 def _succeeded(memory: AnyMemory, by: Conclusion) -> AnyMemory:

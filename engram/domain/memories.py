@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PrivateAttr, TypeAdapter
 
@@ -679,15 +678,21 @@ def next_revision(before: M, after: M, *, write_id: str) -> M:
     return after.model_copy(update={"revision": before.revision + 1, "write_id": write_id})
 
 
-NOT_REPLACED: Final[Mapping[str, object]] = MappingProxyType(
-    {
-        "status": MemoryStatus.ACTIVE,
-        "superseded_by": None,
-        "superseded_known_at": None,
-        "valid_to": None,
-    }
-)
-"""What becomes of a memory that was replaced, where nothing replaces it any more."""
+def not_replaced(memory: D) -> D:
+    """``memory`` as it was before something took its place, put aside or expired included."""
+    before = MemoryStatus.ACTIVE
+    if memory.archived_at is not None:
+        before = MemoryStatus.ARCHIVED
+    elif memory.expired_at is not None:
+        before = MemoryStatus.EXPIRED
+    return memory.model_copy(
+        update={
+            "status": before,
+            "superseded_by": None,
+            "superseded_known_at": None,
+            "valid_to": None,
+        }
+    )
 
 
 def replaced(memory: D, by: str, when: datetime) -> D:

@@ -291,7 +291,8 @@ class DataFolder:
         original, and is none of this one.
         """
         found = read_record(self._owner_record)
-        if found is None or found.get("lock") != self._lock_identity():
+        # One that runs an earlier version wrote no lock down.
+        if found is None or found.get("lock") not in (None, self._lock_identity()):
             return None
         try:
             return Owner(pid=int(found["pid"]), socket=Path(str(found["socket"])))

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict
 from engram.domain.confidence import Verification
 from engram.domain.memories import (
     FOLLOWING_FORMS,
-    NOT_REPLACED,
     STORED_TYPES,
     AnyMemory,
     Category,
@@ -29,6 +28,7 @@ from engram.domain.memories import (
     Resolution,
     SemanticMemory,
     Vitals,
+    not_replaced,
 )
 from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
@@ -490,7 +490,7 @@ def holding_again(memory: D) -> D:
         isinstance(memory, SemanticMemory) and memory.disputed_with
     )
     if not by_user:
-        return memory.model_copy(update=NOT_REPLACED)
+        return not_replaced(memory)
     refuted_at = memory.superseded_known_at or memory.confidence.last_confirmed
     return memory.model_copy(
         update={"superseded_by": None, "valid_to": None, "refuted_at": refuted_at}

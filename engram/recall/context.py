@@ -33,7 +33,7 @@ from engram.domain.scope import Scope
 from engram.domain.slots import ends_something
 from engram.domain.turns import block_line, context_block
 from engram.language.signals import is_small_talk
-from engram.language.text import bare_stems
+from engram.language.text import bare_stems, topic_stems
 from engram.lifecycle.policies import is_cold, is_disputed, quality
 from engram.ports import MemoryRepository
 from engram.recall.denials import Negations
@@ -87,7 +87,12 @@ class _HitLine:
     @property
     def is_whole(self) -> bool:
         """Whether it says all that the memory does."""
-        return self.most == len(self.said) and len(one_line(self.hit.memory.content)) <= self.most
+        return self.is_all_told and len(one_line(self.hit.memory.content)) <= self.most
+
+    @property
+    def is_all_told(self) -> bool:
+        """Whether there is room for all of its words, be they a summary."""
+        return self.most == len(self.said)
 
     def longer(self, by: int) -> _HitLine:
         """The same with so much more room, or less; never more than it needs."""
@@ -125,13 +130,15 @@ def block_of(
             told.append(hit.memory)
     if not chosen:
         return ""
+    asked = topic_stems(query)
     lines: list[_HitLine] = []
     for line in chosen:
-        lines.append(line.longer(by=room))
+        # What has no word of the question would only fill the prompt.
+        bears = not line.is_all_told and not asked.isdisjoint(bare_stems(line.said))
+        lines.append(line.longer(by=room) if bears else line)
         room -= lines[-1].length - line.length
     # Sorting is stable: within a group the order of the hits stays.
     lines.sort(key=lambda line: _group(line.hit))
-    asked = bare_stems(query)
     return context_block(line.text(asked) for line in lines)
 
 

@@ -237,26 +237,37 @@ def _edges(question: PreparedQuery, memory: AnyMemory | None, rules: EdgeRules) 
 def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
     """How strongly the links of all others speak for each memory they lead to, 0 to 1.
 
-    What an answer gave to others does not come back to it: most links lead both ways.
+    What a memory gave to another does not come back to it from there: most links lead both ways.
     """
-    hints = _spread(seeds, edges, rounds)
-    for answer in seeds.keys() & hints.keys():
-        others = {seed: worth for seed, worth in seeds.items() if seed != answer}
-        hints[answer] = _spread(others, edges, rounds)[answer]
-    return hints
-
-
-def _spread(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
     hints: dict[str, float] = {}
+    targets = {edge.target for edge in edges}
+    ways: dict[tuple[str, str], int] = {}
+    for edge in edges:
+        ways.setdefault((edge.source, edge.target), len(ways))
+    # With the way there and the way back; where none leads back, what stands last.
+    steps = [
+        (
+            edge.source,
+            edge.target,
+            edge.confidence * STEP,
+            ways[edge.source, edge.target],
+            ways.get((edge.target, edge.source), -1),
+        )
+        for edge in edges
+    ]
+    given = [1.0] * (len(ways) + 1)
     # Fewer would not reach what is the most steps away.
     for _ in range(max(rounds, HOPS)):
-        rest = dict.fromkeys((edge.target for edge in edges), 1.0)
-        for edge in edges:
+        rest, now = dict.fromkeys(targets, 1.0), [1.0] * (len(ways) + 1)
+        for source, target, share, way, back in steps:
+            others = 1.0 - (1.0 - hints.get(source, 0.0)) / given[back]
             # What was asked for stays the source of everything.
-            worth = max(seeds.get(edge.source, 0.0), hints.get(edge.source, 0.0))
+            worth = max(seeds.get(source, 0.0), others)
             # As independent hints: several add up, and never past 1.
-            rest[edge.target] *= 1.0 - worth * edge.confidence * STEP
-        hints = {target: 1.0 - left for target, left in rest.items()}
+            left = 1.0 - worth * share
+            rest[target] *= left
+            now[way] *= left
+        hints, given = {target: 1.0 - left for target, left in rest.items()}, now
     return hints
 
 

@@ -43,6 +43,15 @@ async def test_others_come_before_more_of_the_best(memories: Memories) -> None:
     assert 1100 < len(block) <= 300 * CHARACTERS_PER_TOKEN
 
 
+async def test_what_has_no_word_of_the_question_takes_no_more_room(memories: Memories) -> None:
+    """A log that was pasted once does not fill every prompt."""
+    await memories.keep(episode(LONG, 1))
+    question = "When is my gym open?"
+    hits = await memories.ask(question)
+    assert len(hits) == 1
+    assert len(block_of(hits, tokens=1000, query=question)) < 800
+
+
 async def test_a_quotation_of_what_was_cut_off_keeps_its_line(memories: Memories) -> None:
     """Only a turn that stands there whole says what it is quoted for."""
     turn = episode(LONG, 1)
