@@ -98,7 +98,6 @@ from engram.language.statements.renewals import (
     came_about,
     given_up_for,
     instead_now,
-    loved_after_all,
     overtaken,
     works_now,
 )
@@ -355,7 +354,6 @@ def _with_corrections(
     own += works_now(turn.content, mine, said)
     own += came_about(turn.content, said)
     own += instead_now(turn.content, mine, last)
-    own += loved_after_all(turn.content, mine)
     own += given_up_for(turn.content, mine)
     own += overtaken(stated, mine)
     fresh = [o for o in own if (o.predicate, o.thing.name.casefold(), o.holds) not in known]

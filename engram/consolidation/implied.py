@@ -343,21 +343,6 @@ def _graduated(
     return and_over(told.one, only_one(of_subject(speaker, standing, _STUDIES)))
 
 
-def _is_qualified(told: SlottedStatement) -> bool:
-    """Whether they are now what they studied to be: "I'm a qualified vet!"."""
-    return told.is_about(_WORKS_AS, holds=True) and _says(told.one, "qualified_now")
-
-
-def _qualified(
-    told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
-) -> Iterator[Statement]:
-    """The subject that makes whoever finished it that: veterinary medicine makes a vet."""
-    work = told.held.object.removeprefix("qualified ")
-    studied = of_subject(told.held.subject, standing, _STUDIES)
-    old = only_one(held for held in studied if work in fields_of_work().get(held.slot.object, ()))
-    return and_over(told.one, old)
-
-
 # --- work that is over: as what somebody works and for whom are two things, and one job
 
 
@@ -406,9 +391,7 @@ def _left_field(
 ) -> Iterator[Statement]:
     """Whoever leaves teaching is no maths teacher any more; who only studied nursing quits that."""
     field, who = told.held.object, told.held.subject
-    # "Vet nursing" is nursing.
-    kind = field if field in fields_of_work() else field.rpartition(" ")[2]
-    people = fields_of_work().get(kind, (f"{verb_lemma(kind).removesuffix('e')}er",))
+    people = fields_of_work().get(field, (f"{verb_lemma(field).removesuffix('e')}er",))
     jobs = list(of_subject(who, standing, _WORKS_AS))
     old = only_one(held for held in jobs if _occupation(held) in people)
     if not jobs:
@@ -662,7 +645,6 @@ _RULES = (
         _over_for(_STUDIES),
     ),
     _ImpliedEnd(is_of_relation, lambda: said_of_people() | _WORK, not_so_of_relation),
-    _ImpliedEnd(_is_qualified, lambda: frozenset({_STUDIES}), _qualified),
     _ImpliedEnd(_is_out_of_work, lambda: _WORK, _out_of_work, _over_for(WORKS_AT)),
     _ImpliedEnd(_leaves_work, lambda: _WORK, _left_work, _over_for(_WORKS_AS)),
     _ImpliedEnd(

@@ -384,7 +384,6 @@ _ASKED_FOR = {
 }
 _LONGEST_ASKED = 80
 _WHERE = re.compile(r"\A(?:in|at|for|from)\s+", re.I)
-_WHEREABOUTS = re.compile(r"(?:where|the [a-z]+(?: that| which| where)?) (?:i|we)\b", re.I)
 _TURNED_ROUND = ("cleft", "pseudo_cleft", "topped")
 
 
@@ -401,18 +400,12 @@ def turned_round(sentence: Sentence, turn: str) -> Iterator[Clause]:
     for way in _TURNED_ROUND:
         found = expression("statements", way).match(said)
         if found:
-            lead = found.groupdict().get("lead") or ""
-            yield Clause(f"{found['i']} {found['it']}{said[found.end() :]}", at + len(lead))
+            yield Clause(f"{found['i']} {found['it']}{said[found.end() :]}", at)
             return
-    where = _WHEREABOUTS.match(said) and expression("statements", "of_where").match(said)
-    there = where or (expression("statements", "there").match(said) if "where " in said else None)
+    there = expression("statements", "there").match(said) if "where " in said else None
     if there:
         words = _ASKED_FOR[there["verb"].lower()]
         yield Clause(f"{words} {there['it']}{said[there.end() :]}", at)
-        return
-    mine = expression("statements", "is_mine").match(said) if " own it" in said else None
-    if mine:
-        yield Clause(f"{mine['i']} own a {mine['it']}{said[mine.end() :]}", at)
         return
     before = turn[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
     if before.rstrip().endswith("?"):
@@ -608,9 +601,7 @@ def _authority() -> str:
 def _adverbial() -> re.Pattern[str]:
     """A few words that say when, where or as what: "By trade I'm", "In 2019 we moved"."""
     return re.compile(
-        r"(?:on\s+top\s+of\s+(?:that|this|it)|in\s+addition(?:\s+to\s+(?:that|this|it))?|besides(?:\s+(?:that|this))?|"
-        r"alongside\s+(?:that|this|it))\s+(?=(?:i|we)\b)|"
-        r"(?:besides?|alongside|next\s+to|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
+        r"(?:in|at|on|by|for|since|after|before|during|from|until|as|starting|not\s+long|last|this|these|next|about|around|over|"
         r"two|three|four|five|six|seven|eight|nine|ten|a|some|\d+|back(?!\s+living)|being|having|coming|growing|when\s+i\s+was)"
         r"(?:\s+(?!(?:that|which|who|if|when|whether|why|how|i|we|ask\w*|say\w*|said|think\w*|thought|tells?|told|"
         r"telling|claim\w*|believes?|believed|insist\w*|wonder\w*|heard|hoping|wish\w*)\b)[\w'-]+){1,6}?\s+(?=(?:i|we|my)\b)",

@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import Final, NamedTuple
 
 from engram.domain.slots import (
-    IS_CALLED,
     POSSESSING,
     WORKS_AT,
     kind_of_value,
@@ -32,17 +31,16 @@ from engram.language.statements.declared import (
     is_role_of_things,
     names_one,
 )
-from engram.language.statements.endings import can_leave, ended_otherwise
 from engram.language.statements.notes import Person, people
 from engram.language.statements.objects import MatchContext, is_product
 from engram.language.statements.predicates import RuleStatement, find
 from engram.language.statements.promises import ends
 from engram.language.statements.reading import everything, kind_of_object
 from engram.language.statements.renewals import of_same_kind
-from engram.language.statements.slips import is_alike, sounds_like, spelt_name
+from engram.language.statements.slips import sounds_like, spelt_name
 from engram.language.statements.taken_back import (
+    ALLERGIC,
     FROM_BIRTH,
-    LIKINGS,
     LIVES_IN,
     PLANS,
     STUDIES,
@@ -58,8 +56,8 @@ from engram.language.statements.taken_back import (
     same_name,
     uncounted,
 )
-from engram.language.text import is_past, split_sentences
-from engram.language.vocabulary import expression, fields_of_work, vocabulary
+from engram.language.text import is_past, split_sentences, verb_lemma
+from engram.language.vocabulary import expression, fields_of_work, vocabulary, word_lines
 
 _TABLE = "takes_back"
 # What is taken back was said just before; a long turn of an assistant says much in general.
@@ -71,8 +69,36 @@ _MARRIED = "is married to"
 _SWAPPED = POSSESSING | {LIVES_IN, STUDIES, WORKS_AT, "volunteers at"}
 # What "swapped the library for the shelter" gives up, were nothing known of it.
 _GIVEN_UP = frozenset({USES, "owns"})
+# Who does without something may like it all the same.
+_LIKINGS = frozenset({"likes", "dislikes", "prefers"})
+# To whom one says goodbye may be on a journey; to these one says it once.
+_LEFT_FOR_GOOD = POSSESSING | {LIVES_IN, WORKS_AT, USES, STUDIES}
 _HAS_LEFT = re.compile(r"(?:'ve|\bhave)(?: now| just| finally| since)? \Z", re.I)
 _A_DAY = re.compile(r"\d|day\b", re.I)
+# Wordings that name what is over, each with the predicates of which it can be.
+_ENDED_BY_NAME: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    ("gone_now", lambda predicate: predicate in POSSESSING),
+    ("tool_gone", lambda predicate: predicate == USES),
+    ("no_longer_one", lambda predicate: predicate == WORKS_AS),
+    ("handed_back", lambda predicate: predicate in POSSESSING),
+    ("somebody_has", lambda predicate: predicate in POSSESSING),
+    ("plan_off", lambda predicate: predicate == PLANS),
+    ("plan_dropped", lambda predicate: predicate == PLANS),
+    ("said_goodbye", lambda predicate: predicate in _LEFT_FOR_GOOD),
+    ("no_longer_have", lambda predicate: predicate in POSSESSING),
+    ("being_over", lambda predicate: predicate == WORKS_AS),
+    ("on_hold", lambda predicate: predicate in {STUDIES, PLANS}),
+    ("wrecked", lambda predicate: predicate in POSSESSING),
+    ("no_thing_of_mine", lambda predicate: predicate == "likes"),
+    ("spouse_gone", lambda predicate: predicate == _MARRIED),
+    ("closed_for_good", lambda predicate: predicate in POSSESSING),
+    ("closed_down", lambda predicate: predicate == WORKS_AT),
+    ("done_at", lambda predicate: predicate == WORKS_AT),
+    ("no_allergy", lambda predicate: predicate == ALLERGIC),
+    ("none_for_me", lambda predicate: predicate not in _LIKINGS),
+    ("gone_without", lambda predicate: predicate in {USES, WORKS_AT, LIVES_IN, STUDIES}),
+    ("not_for_me", lambda predicate: predicate in {USES, WORKS_AT, WORKS_AS, STUDIES}),
+)
 
 
 def claims(text: str) -> list[RuleStatement]:
@@ -107,7 +133,6 @@ def corrected(
     last_declared = cache(partial(_declared_last, before))
     own = cache(lambda: {bare(one.thing.name): one for one in everything(text) if one.holds})
     mistaken = expression(_TABLE, "mistaken").search(text) is not None
-    mistyped = _mistyped(text, told)
     for sentence in sentences(text):
         yield from _never_said(sentence, told)
         if (spelt := spelt_name(sentence.text)) is not None:
@@ -129,7 +154,6 @@ def corrected(
         yield from _role_given_up(sentence, elsewhere)
         yield from _role_changed(sentence)
         yield from _wrote_wrongly(sentence, told, own)
-        yield from _right_word(sentence, mistyped)
         if expression(_TABLE, "says_nothing").search(sentence.text):
             continue
         asked = text[max(0, sentence.start - _LONGEST_ASKED) : sentence.start]
@@ -243,19 +267,6 @@ def _wrote_wrongly(
     for one in told:
         if one.holds and one.predicate in instead and is_named(one, bare(wrong.group("old"))):
             yield not_so(one, sentence)
-
-
-def _mistyped(text: str, told: Sequence[RuleStatement]) -> Sequence[RuleStatement]:
-    """What was told last, where a turn says that a keyboard wrote another word."""
-    return told[-1:] if expression(_TABLE, "autocorrected").search(text) else ()
-
-
-def _right_word(sentence: Sentence, mistyped: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """The word that a keyboard made another of: "Autocorrect! Its meteorology", not metrology."""
-    right = expression(_TABLE, "right_word").match(sentence.text) if mistyped else None
-    for last in mistyped:
-        if right is not None and is_alike(right["new"], last.thing.name):
-            yield from _meant(sentence, right["new"], last)
 
 
 def _by_last_word(name: str, told: Sequence[RuleStatement]) -> RuleStatement | None:
@@ -388,8 +399,7 @@ def left_behind(
                 yield as_over(one, sentence)
             continue
         if unnamed:
-            first = not text[: sentence.start].strip(" .,!")
-            yield from ended_otherwise(sentence, own, last, first=first)
+            yield from _unnamed(sentence, own, last)
         for said in expression(_TABLE, "left_behind").finditer(sentence.text):
             verb = " ".join(said.group("verb").lower().split())
             for one in own:
@@ -398,8 +408,8 @@ def left_behind(
                 away = one.predicate != LIVES_IN or _HAS_LEFT.search(
                     sentence.text, 0, said.start("verb")
                 )
-                leaves = rest is not None and away and can_leave(one.predicate, verb)
-                if leaves and _ends_there(rest or ""):
+                can_leave = rest is not None and away and _can_leave(one.predicate, verb)
+                if can_leave and _ends_there(rest or ""):
                     yield as_over(one, sentence)
 
 
@@ -417,6 +427,43 @@ def _after_name(one: RuleStatement, what: str) -> str | None:
         if rest != what:
             return None if rest[:1].isalpha() else rest
     return None
+
+
+def _unnamed(
+    sentence: Sentence, own: Sequence[RuleStatement], last: Sequence[RuleStatement]
+) -> Iterator[RuleStatement]:
+    """What a sentence ends by "it", "them" or "there", or as "no more X for me"."""
+    for wording, can_be_meant in _ENDED_BY_NAME:
+        can_be = [one for one in own if can_be_meant(one.predicate)]
+        said = expression(_TABLE, wording).search(sentence.text) if can_be else None
+        if said:
+            what = bare(next(filter(None, said.groups())))
+            yield from (as_over(one, sentence) for one in can_be if is_named(one, what))
+    now = {one.predicate: one for one in last if one.holds and one.thing.name}
+    several = len({one.thing.name for one in last if one.holds and one.thing.name}) > 1
+    no_longer = expression(_TABLE, "no_longer_it").search(sentence.text)
+    if no_longer:
+        verb = verb_lemma(no_longer.group("verb").lower())
+        meant = [one for one in now.values() if verb in _doing().get(one.predicate, ())]
+        if no_longer.group("where"):
+            # Who does not work there may do the same elsewhere.
+            meant = [one for one in meant if one.predicate in {LIVES_IN, WORKS_AT}]
+        yield from (as_over(one, sentence) for one in meant if len(meant) == 1)
+    without = expression(_TABLE, "not_at_all").search(sentence.text)
+    if without:
+        verb = without.group("verb").lower()
+        meant = [one for one in own if verb in _doing().get(one.predicate, ())]
+        yield from (as_over(one, sentence) for one in meant)
+    left = expression(_TABLE, "left_it").match(sentence.text)
+    if left and not several:
+        verb = " ".join(left.group("verb").lower().split())
+        yield from (as_over(o, sentence) for o in now.values() if _can_leave(o.predicate, verb))
+
+
+@cache
+def _doing() -> Mapping[str, frozenset[str]]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "doing"))
+    return {name.strip(): frozenset(verbs.split()) for name, _, verbs in lines}
 
 
 def _moved_on(
@@ -484,6 +531,17 @@ def by_what_was_told(
 def _workers_in(field: str) -> tuple[str, ...]:
     """What those are who work in a field: "plumber" of "plumbing"."""
     return fields_of_work().get(field, ())
+
+
+def _can_leave(predicate: str, verb: str) -> bool:
+    """Whether "left" is said of work, "sold" of what is owned."""
+    return verb in _leaving().get(predicate, ())
+
+
+@cache
+def _leaving() -> Mapping[str, frozenset[str]]:
+    lines = (line.partition(":") for line in word_lines(_TABLE, "leaving"))
+    return {name.strip(): frozenset(map(str.strip, verbs.split(","))) for name, _, verbs in lines}
 
 
 def _ends_there(rest: str) -> bool:
@@ -577,7 +635,7 @@ def _in_its_place(
     elsewhere: Callable[[], Mapping[str, Declared]],
 ) -> Iterator[RuleStatement | Declared]:
     one = of_user.get(bare(old))
-    if one is not None and one.holds and one.predicate not in FROM_BIRTH | LIKINGS:
+    if one is not None and one.holds and one.predicate not in FROM_BIRTH | _LIKINGS:
         thing = of_same_kind(one, new.strip(), sentence.text)
         if thing is not None and thing.name[:1].isupper() is one.thing.name[:1].isupper():
             yield as_begun(one, thing, sentence)
@@ -605,11 +663,7 @@ def _swapped(
         if _OF_SOMEBODY.match(new):
             return
         # "I'm a teacher, not a nurse" says itself what is so.
-        new = _I_AM.sub("", new, count=1) if meant.predicate == IS_CALLED else new
         told = expression("corrections", "clausal").match(new) is not None
-        if told and meant.predicate == IS_CALLED:
-            # "My son is called Marcin, not Martin": the name is his.
-            return
         kind = kind_of_object(meant.predicate)
         things = [] if told else find(kind, MatchContext("", new, sentence.text))
         if things:
@@ -633,10 +687,6 @@ def _swapped(
         at = sentence.start
         yield RuleStatement(USES, right, at=at, sentence=sentence, corrects=not swap.changed)
         yield as_over(wrong, sentence) if swap.changed else not_so(wrong, sentence)
-
-
-# "I'm Marcin, not Martin" says no more than the name.
-_I_AM: Final = re.compile(r"\A(?:i'm|im|i am|my name is|it's) ", re.I)
 
 
 def _can_be(new: str, told: Sequence[RuleStatement]) -> RuleStatement | None:

@@ -255,25 +255,7 @@ def plan(spoken: MatchContext) -> list[Thing]:
 
 def promise(spoken: MatchContext) -> list[Thing]:
     """What is promised, in the base form."""
-    return [
-        _in_base_form(_without_extra(one))
-        for one in activities(spoken.rest.strip())
-        if _is_whole(one)
-    ]
-
-
-# "Run the raffle on top": beside what else was promised; "put a cherry on top" is all of it.
-_EXTRA = re.compile(
-    r"\A(?!(?:put|add|place|stick|sprinkle|spread|pile|drizzle|go|come|stay|sit|be|sew|glue)\b)"
-    r"(?P<what>\w+ .+?)"
-    r"(?: on top(?: of (?:that|it))?| into the bargain| to boot| for good measure)\Z",
-    re.I,
-)
-
-
-def _without_extra(one: Thing) -> Thing:
-    extra = _EXTRA.match(one.phrase)
-    return Thing(extra["what"], extra["what"]) if extra else one
+    return [_in_base_form(one) for one in activities(spoken.rest.strip()) if _is_whole(one)]
 
 
 def _is_whole(one: Thing) -> bool:

@@ -239,30 +239,18 @@ def inside(sentence: str) -> Iterator[Pattern]:
     Looking for an object from every word on costs most, so what must stand around it comes first.
     """
     each, together = _inside()
-    if together.search(sentence.lower()):
+    if together.search(sentence):
         yield from (pattern for pattern, around in each if around.search(sentence))
 
 
 @cache
 def _inside() -> tuple[tuple[tuple[Pattern, re.Pattern[str]], ...], re.Pattern[str]]:
-    """Those wordings, each with what it holds around its object; and any of that, in lower case."""
+    """Those wordings, each with what it holds around its object; and any of that."""
     found = [(one, _around_it(one)) for one in patterns() if is_inside(one)]
-    joined = "|".join(dict.fromkeys(_lowered(around) for _, around in found))
-    # None begins in the middle of a word; asking there is most of what it costs, and letters
-    # that are compared as they are cost half of it.
-    together = re.compile(rf"(?:(?<!\w)|(?!\w))(?:{joined})")
+    joined = "|".join(dict.fromkeys(around for _, around in found))
+    # None begins in the middle of a word; asking there is most of what it costs.
+    together = re.compile(rf"(?:(?<!\w)|(?!\w))(?:{joined})", re.I)
     return tuple((one, re.compile(around, re.I)) for one, around in found), together
-
-
-def _lowered(around: str) -> str:
-    """What finds in lower case whatever that finds, and more: capitals are any letters there."""
-    unnamed = _NAMED_GROUP.sub("(?:", around).replace("(?-i:", "(?:")
-    return _CAPITAL.sub(lambda letter: letter.group().lower(), unnamed)
-
-
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
-# But "\W" and "\Z" are no letters.
-_CAPITAL = re.compile(r"(?<!\\)[A-Z]")
 
 
 def _around_it(pattern: Pattern) -> str:

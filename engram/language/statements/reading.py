@@ -568,7 +568,7 @@ def _can_be_a_name(word: str) -> bool:
 # --- what is said to hold beside what held before
 
 # One has one of these at a time, unless one says otherwise.
-_OF_TWO: Final = frozenset({"works at", "works as", "lives in", "drives"})
+_OF_TWO: Final = frozenset({"works at", "works as", "lives in"})
 
 
 def holds_alongside(one: RuleStatement, turn: str) -> bool:
@@ -594,6 +594,5 @@ def holds_alongside(one: RuleStatement, turn: str) -> bool:
     return bool(
         more
         or expression(table, "before").search(before)
-        or (one.predicate == "drives" and expression(table, "before_driving").search(before))
         or expression(table, "behind").match(behind)
     )

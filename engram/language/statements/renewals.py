@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from engram.domain.slots import IS_CALLED, POSSESSING, WORKS_AT
+from engram.domain.slots import IS_CALLED, WORKS_AT
 from engram.language.statements.clauses import Sentence, sentences
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import (
@@ -151,25 +150,6 @@ def _is_a_car(thing: Thing) -> bool:
     return known and thing.phrase != thing.name
 
 
-def loved_after_all(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
-    """What is liked by who took back that it was not: "I was wrong about jazz. Now I love it".
-
-    Args:
-        text: The turn of the user.
-        told: What they said of themselves before it.
-    """
-    disliked = [one for one in told if one.predicate == "dislikes" and one.holds]
-    said = sentences(text) if disliked else ()
-    about = next(
-        filter(None, (expression(_TABLE, "was_wrong_about").search(s.text) for s in said)), None
-    )
-    what = bare(next(filter(None, about.groups()))) if about else ""
-    loving = [one for one in said if about and expression(_TABLE, "love_it_now").search(one.text)]
-    meant = [one for one in disliked if is_named(one, what)]
-    for one in meant[-1:] if loving else ():
-        yield replace(one, predicate="likes", begins=True, at=loving[0].start, sentence=loving[0])
-
-
 def _favourite_now(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """Of what was told last, another favourite: "Lapsang is my favourite now"."""
     now = expression(_TABLE, "favourite_now").search(sentence.text)
@@ -243,7 +223,7 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
             continue
         for one in single.values() if single else ():
             left = _left_in(sentence.text, one.thing.name)
-            if left is None and (short := last_word(one) or _short_place(one)):
+            if left is None and (short := last_word(one)):
                 left = _left_in(sentence.text, short)
             if left is None:
                 continue
@@ -256,14 +236,6 @@ def given_up_for(text: str, told: Sequence[RuleStatement]) -> Iterator[RuleState
                     yield as_begun(one, thing, place)
                     yield as_over(one, sentence)
                     break
-
-
-def _short_place(one: RuleStatement) -> str:
-    """The name of a town as it is said for short: "Rio" of Rio de Janeiro, but no "New"."""
-    first, _, more = one.thing.name.partition(" ")
-    said_alone = one.predicate == LIVES_IN and more and first[:1].isupper()
-    alone = said_alone and expression(_TABLE, "place_begins").fullmatch(first) is None
-    return first if alone else ""
 
 
 def _only_travels(new: re.Match[str], left: Sentence, place: Sentence) -> bool:
@@ -314,23 +286,8 @@ def of_same_kind(one: RuleStatement, new: str, rest: str) -> Thing | None:
 def _holding_again(sentence: Sentence, told: Sequence[RuleStatement]) -> Iterator[RuleStatement]:
     """What was told before and is so again, or never will be: "back at Thornton's Garage"."""
     again = expression(_TABLE, "back_at").search(sentence.text)
-    if again is not None:
-        yield from _back_at(again, sentence, told)
-    for wording, predicates in _TAKEN_UP_AGAIN:
-        had = [one for one in told if one.predicate in predicates]
-        back = expression(_TABLE, wording).search(sentence.text) if had else None
-        what = bare(next(filter(None, back.groups()))) if back else ""
-        named = [one for one in had if what and is_named(one, what)]
-        if what == "it":
-            # What was told to be over, or all that was told.
-            named = [one for one in had if not one.holds] or (had if len(had) == 1 else [])
-        yield from (as_begun(one, one.thing, sentence) for one in named[-1:])
-
-
-def _back_at(
-    again: re.Match[str], sentence: Sentence, told: Sequence[RuleStatement]
-) -> Iterator[RuleStatement]:
-    """What one is back at; what one is "not going back to" is over."""
+    if again is None:
+        return
     what, how = bare(again.group("what")), again.group("how").lower()
     named = [one for one in told if is_named(one, what) and one.predicate in _back(how)]
     denied = expression(_TABLE, "not_back").search(sentence.text[: again.start()])
@@ -339,13 +296,6 @@ def _back_at(
             yield as_begun(one, one.thing, sentence)
         elif denied["going"]:
             yield as_over(one, sentence)
-
-
-# "Bought it back", "Bosch took me back": who lost it has it again.
-_TAKEN_UP_AGAIN: Final = (
-    ("bought_back", POSSESSING),
-    ("taken_back_by", frozenset({WORKS_AT})),
-)
 
 
 @cache

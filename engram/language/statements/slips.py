@@ -59,7 +59,7 @@ def said_again(old: str, text: str, end: int) -> str | None:
     named = value[:1].isupper() and bare[:1].isupper() and "." not in slip.group("between")
     few = len(value.split()) <= _LONGEST_NAME
     # "Musicology, er, museology": one word for another that is much like it.
-    misheard = few and (is_alike(value, bare) or _is_mended(slip, words, text[:end]))
+    misheard = few and (_alike(value, bare) or _is_mended(slip, words, text[:end]))
     if kind is ValueKind.OTHER and not ((named or counted) and few) and not misheard:
         return None
     return f"{lead.group() if lead else ''}{value}"
@@ -101,9 +101,8 @@ def spelt_name(sentence: str) -> str | None:
 def sounds_like(one: str, other: str) -> bool:
     """Whether it can be the same name in another spelling: Klara and Clara, Jon and John."""
     here, there = one.casefold(), other.casefold()
-    return here != there and other[:1].isupper() and is_alike(here, there)
+    return here != there and other[:1].isupper() and _alike(here, there)
 
 
-def is_alike(one: str, other: str) -> bool:
-    """Whether most letters of one are in the other: "meteorology" and "metrology"."""
+def _alike(one: str, other: str) -> bool:
     return SequenceMatcher(None, one.casefold(), other.casefold()).ratio() >= _ALIKE

@@ -21,9 +21,6 @@ WORKS_AS: Final = "works as"
 LIVES_IN: Final = "lives in"
 STUDIES: Final = "studies"
 ALLERGIC: Final = "is allergic to"
-DIET: Final = "diet is"
-# Who does without something may like it all the same.
-LIKINGS: Final = frozenset({"likes", "dislikes", "prefers"})
 FROM_BIRTH: Final = frozenset({"is from", "was born in", "was born on"})
 _SHORTEST_NAME: Final = 2
 _LONG_ENOUGH: Final = 3
@@ -149,9 +146,6 @@ def is_named(one: RuleStatement, what: str) -> bool:
     if one.predicate == WORKS_AT and len(what) > _LONG_ENOUGH:
         # "Vesper went bust" is said of Vesper Studios.
         return f"{name} ".startswith(f"{what} ")
-    if one.predicate == USES and len(what) > _LONG_ENOUGH:
-        # "The pens" of who uses insulin pens.
-        return name == what or name.endswith(f" {what}")
     return name == what or (one.predicate == PLANS and name.endswith(f" {what}"))
 
 

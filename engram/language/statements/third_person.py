@@ -47,13 +47,6 @@ _WITHOUT_OBJECT: Mapping[str, str] = MappingProxyType(
     }
 )
 _GRADUATED = re.compile(r"\bgraduated\Z", re.I)
-_STUDENT = re.compile(r"\bstudent\b", re.I)
-_FINISHED = re.compile(
-    r"\b(?:degree in hand|diploma|my degree|finished|completed|over|done)\b", re.I
-)
-_GAVE_UP = re.compile(
-    r"\b(?:quit|dropped|left|abandoned|g[ai]ven? up|walked away|packed in|jacked in)\b", re.I
-)
 _RETIRED = re.compile(r"\bretired?\Z", re.I)
 _NOT_SO: Mapping[str, str] = MappingProxyType(
     {"is": "is not", "has": "does not have", "was": "was not"}
@@ -116,17 +109,9 @@ def _without_object(stated: RuleStatement) -> str:
         return "has retired"
     if stated.predicate == "studies" and _GRADUATED.search(stated.said.strip()):
         return "has graduated"
-    if stated.predicate == "studies" and _STUDENT.search(stated.said):
-        return "is no longer a student"
-    if stated.predicate == "studies" and _has_finished(stated.said):
-        return "has finished their studies"
     if stated.predicate == "is married to" and _PARTED.search(stated.said):
         return "and their partner have broken up"
     return _WITHOUT_OBJECT[stated.predicate]
-
-
-def _has_finished(said: str) -> bool:
-    return _FINISHED.search(said) is not None and _GAVE_UP.search(said) is None
 
 
 def _worded_predicate(stated: RuleStatement) -> str:

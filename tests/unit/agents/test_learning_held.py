@@ -18,7 +18,7 @@ NOTES_PRECISION = 0.9
 NOTES_RECALL = 0.65
 PROMISES_RIGHT = 0.79
 KEPT = [("more", 0.8, 0.87), ("talk", 0.87, 0.8)]
-STRANGERS_STORIES_RIGHT = 0.7
+STRANGERS_STORIES_RIGHT = 0.68
 
 
 def test_held_stories_mostly_end_with_the_right_current_values() -> None:
@@ -48,8 +48,8 @@ def test_kept_halves_of_later_turns_are_mostly_understood(
 
 
 def test_stories_of_somebody_who_knows_no_rule_are_often_understood() -> None:
-    """Of 260 that they wrote, the hundred that were kept when rules were changed by the others."""
-    found = stories("slots.later.held.jsonl")
+    """As people who start with Engram tell what changed; what is not understood is not made up."""
+    found = stories("slots.strangers.jsonl")
     assert len(found.wrong) <= (1 - STRANGERS_STORIES_RIGHT) * found.count, len(found.wrong)
     assert not len(found.false)
 

@@ -21,7 +21,7 @@ def test_seen_stories_end_with_the_right_current_values(file: str) -> None:
 
 @pytest.mark.parametrize(
     ("file", "wrong"),
-    [("slots.talk.jsonl", 0.05), ("slots.later.jsonl", 0.05), ("slots.varied.jsonl", 0.065)],
+    [("slots.talk.jsonl", 0.05), ("slots.later.jsonl", 0.07), ("slots.varied.jsonl", 0.065)],
 )
 def test_looser_talk_ends_with_mostly_right_current_values(file: str, wrong: float) -> None:
     """In somewhat fewer stories every current value is right, and nothing is false in any."""
