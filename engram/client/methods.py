@@ -181,7 +181,7 @@ class CommitmentMethods(StoreMethods):
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no commitment, or tells how one ended; or no such resolution.
         """
-        if resolution not in set(Resolution):
+        if resolution not in [*Resolution]:
             raise InvalidInput(
                 "A commitment cannot be resolved like this.", allowed=", ".join(Resolution)
             )
@@ -819,7 +819,7 @@ class OperatingMethods(StoreMethods):
         Raises:
             InvalidInput: there is no scenario of this name.
         """
-        if name not in set(operations.trials.Scenario):
+        if name not in [*operations.trials.Scenario]:
             raise InvalidInput(
                 "There is no scenario of this name.", allowed=", ".join(operations.trials.Scenario)
             )

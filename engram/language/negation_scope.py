@@ -33,6 +33,7 @@ from engram.language.text import (
 
 _SIGNS_KEPT = frozenset(",;:!?")
 _FOR_ME = re.compile(r"\bno\b.{0,200}\bfor (?:me|us|my|our)\b", re.IGNORECASE)
+_IS_OVER = re.compile(r"\b(?:no longer|any ?more)\b")
 _PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
 
 _WORDS_WITHOUT_CONTENT = frozenset(
@@ -183,6 +184,11 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
 def denies_the_past(negation: NegationFact) -> bool:
     """Whether it says of the past that it was not so: "has never lived in Paris"."""
     return _PAST_DENIAL.search(negation.content) is not None
+
+
+def is_over_by_now(content: str) -> bool:
+    """Whether a conclusion says that something was so before: "doesn't smoke any more"."""
+    return _IS_OVER.search(content) is not None
 
 
 def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:

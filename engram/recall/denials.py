@@ -54,7 +54,10 @@ def _last_told(negation: NegationFact, visibility: Visibility) -> datetime:
 
 def _is_of_then(denial: NegationFact, memory: AnyMemory, visibility: Visibility) -> bool:
     """Whether a denial is of the time that is asked about: "I no longer do" is of none before."""
-    return denies_the_past(denial) or not visibility.was_true(memory)
+    when = visibility.valid_at
+    if when is None or denies_the_past(denial):
+        return True
+    return when >= denial.known_at and not visibility.was_true(memory)
 
 
 def _under(one: Ranked, bounds: Mapping[str, float]) -> Ranked:

@@ -33,7 +33,7 @@ from engram.domain.slots import ends_something
 from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
 from engram.domain.values import unknown_zone, zone_named
 from engram.errors import EngramError, InvalidInput, InvalidQuery
-from engram.language.negation_scope import denies_the_past
+from engram.language.negation_scope import denies_the_past, is_over_by_now
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
 
@@ -142,7 +142,7 @@ def _begins(memory: DerivedMemory) -> datetime | None:
     if isinstance(memory, NegationFact) and not denies_the_past(memory):
         return memory.known_at
     slot = memory.slot if isinstance(memory, SemanticMemory) else None
-    ends = slot is not None and ends_something(slot)
+    ends = ends_something(slot) if slot is not None else is_over_by_now(memory.content)
     return memory.event_at if ends else memory.valid_from
 
 

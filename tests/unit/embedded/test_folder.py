@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engram.embedded.folder import DataFolder, ServerRecord
+from engram.embedded.folder import DataFolder, Owner, ServerRecord
 from engram.errors import DataFolderInUse, DataFolderUnusable, StorageUnavailable
 from engram.storage.edge_files import open_store
 from tests.support.small_disk import leave_free, small_disk
@@ -334,6 +334,16 @@ def test_a_copy_leaves_alone_whoever_owns_the_original(tmp_path: Path, name: str
         copy.release()
         assert original.socket.exists()
     original.release()
+
+
+def test_an_owner_of_an_earlier_version_is_found(tmp_path: Path) -> None:
+    """It wrote no lock down: whoever comes with a newer version attaches to it."""
+    folder = DataFolder(tmp_path / "data")
+    assert folder.try_lock()
+    record = {"pid": os.getpid(), "socket": str(folder.socket)}
+    (folder.path / "owner.json").write_text(json.dumps(record))
+    assert DataFolder(folder.path).owner() == Owner(pid=os.getpid(), socket=folder.socket)
+    folder.release()
 
 
 def test_socket_belongs_to_the_owner(tmp_path: Path) -> None:

@@ -163,6 +163,18 @@ async def test_a_denial_that_faded_denies_until_it_is_taken_back(
     assert set(await ada.answers("What do I drink in the morning?", LATER)) == told
 
 
+async def test_a_denial_that_faded_comes_back_as_that(ada: Somebody) -> None:
+    """Forgetting what took it back does not offer it again."""
+    await ada.says("I don't drink green tea.")
+    await ada.fade_denials()
+    turn = await ada.says("I drink green tea again.")
+    assert len(await ada.denials(MemoryStatus.SUPERSEDED)) == 1
+    await ada.forget(turn)
+    assert await ada.denials() == []
+    (back,) = await ada.denials(MemoryStatus.ARCHIVED)
+    assert (back.superseded_by, back.valid_to) == (None, None)
+
+
 async def test_who_does_not_drink_it_any_more_may_like_it(ada: Somebody) -> None:
     """Nothing is said of liking, so nothing of it is left when it is drunk again."""
     await ada.says("I like gin.", "I don't drink gin any more.")

@@ -53,6 +53,15 @@ async def test_what_has_ended_was_true_before(
     assert any(f"no longer {over}" in one for one in after)
 
 
+async def test_what_is_no_habit_any_more_was_one_before(repository: EdgeRepository) -> None:
+    """Also where nothing took its place: what has no slot is only denied."""
+    said = ("I always drink coffee at dawn.", "I don't drink coffee at dawn any more.")
+    question = "Does the user drink coffee at dawn?"
+    before, after = await true_at_each(repository, question, CONCLUDED, *said)
+    assert before == {"The user always drinks coffee at dawn."}
+    assert before.isdisjoint(after)
+
+
 async def test_an_end_of_what_had_ended_says_nothing_of_the_time_before(
     repository: EdgeRepository,
 ) -> None:
