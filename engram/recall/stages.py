@@ -237,21 +237,21 @@ def _edges(question: PreparedQuery, memory: AnyMemory | None, rules: EdgeRules) 
 def _hints(seeds: Mapping[str, float], edges: Sequence[_Edge], rounds: int) -> dict[str, float]:
     """How strongly the links of all others speak for each memory they lead to, 0 to 1.
 
-    What a memory gave to another does not come back to it from there: most links lead both ways.
+    What an answer gave to another does not come back to it from there: most links lead both ways.
     """
     hints: dict[str, float] = {}
     targets = {edge.target for edge in edges}
     ways: dict[tuple[str, str], int] = {}
     for edge in edges:
         ways.setdefault((edge.source, edge.target), len(ways))
-    # With the way there and the way back; where none leads back, what stands last.
+    # With the way there, and the way back to an answer; where there is none, what stands last.
     steps = [
         (
             edge.source,
             edge.target,
             edge.confidence * STEP,
             ways[edge.source, edge.target],
-            ways.get((edge.target, edge.source), -1),
+            ways.get((edge.target, edge.source), -1) if edge.target in seeds else -1,
         )
         for edge in edges
     ]
