@@ -308,7 +308,9 @@ async def running_workers(
         turns = TurnStore(repository, embedder, rules, new_write_id, most, aside, guard)
         importer = TurnImporter(repository, embedder, preparer, new_write_id, most, guard)
         asks = partial(_have_settled, client, repository, settings, new_write_id, embedder)
-        restorer = MemoryRestorer(repository, embedder, new_write_id, most, guard, asks)
+        restorer = MemoryRestorer(
+            repository, embedder, new_write_id, most, guard, asks, settings.digests
+        )
         activities = [
             *_of_sessions(turns, client, settings),
             *_of_memories(repository, embedder, new_write_id, lives.edges),

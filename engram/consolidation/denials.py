@@ -222,20 +222,30 @@ async def affirmations(
     """
     own = _in_their_own_words(episodes)
     denials = await standing_denials(repository, embedder, scope, own)
-    pairs = _possible(denials, own)
-    read = {one.id: one for one in own}
-    late = [(one, read[e]) for one in denials for e in _sources(one) if e in read]
-    earlier: list[tuple[NegationFact, Episode]] = []
-    for denial, told in late:
-        after = await _read_before(repository, embedder, scope, denial, told)
-        earlier += _possible([denial], after)
-    pairs += earlier
-    if not pairs:
+    earlier = await _said_before(repository, embedder, scope, denials, own)
+    pairs = _possible(denials, own) + earlier
+    return await _concluded(repository, scope, pairs, earlier, stated)
+
+
+async def affirmed_before(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    denials: Sequence[NegationFact],
+) -> tuple[Statement, ...]:
+    """What turns that are read already say against denials that come late, if nothing else does.
+
+    Args:
+        repository: Where the turns are.
+        embedder: Knows how long vectors are.
+        scope: Whose.
+        denials: They stand, and so do the turns that they come from.
+    """
+    if not denials:
         return ()
-    read_before = {turn.id for _, turn in earlier}
-    concluded = _stated(await _drawn(repository, scope, MemoryType.SEMANTIC, read_before))
-    turns = await _turns_of(repository, scope, (denial for denial, _ in pairs))
-    return await computed(_affirmed, pairs, (*stated, *concluded), turns)
+    denying = _in_their_own_words((await _turns_of(repository, scope, denials)).values())
+    earlier = await _said_before(repository, embedder, scope, denials, denying)
+    return await _concluded(repository, scope, earlier, earlier, ())
 
 
 async def deny_again(
@@ -300,6 +310,41 @@ def _affirmed(
 def _in_their_own_words(turns: Iterable[AnyMemory]) -> list[Episode]:
     own = (one for one in turns if isinstance(one, Episode) and is_first_party(one))
     return [without_injected_context(one) for one in own]
+
+
+async def _said_before(
+    repository: MemoryRepository,
+    embedder: Embedder,
+    scope: Scope,
+    denials: Sequence[NegationFact],
+    denying: Sequence[Episode],
+) -> list[tuple[NegationFact, Episode]]:
+    """What may take these denials back, of turns that were read before those that deny."""
+    told = {one.id: one for one in denying}
+    pairs: list[tuple[NegationFact, Episode]] = []
+    for denial in denials:
+        for source in _sources(denial):
+            if source in told:
+                turn = told[source]
+                after = await _read_before(repository, embedder, scope, denial, turn)
+                pairs += _possible([denial], after)
+    return pairs
+
+
+async def _concluded(
+    repository: MemoryRepository,
+    scope: Scope,
+    pairs: Sequence[tuple[NegationFact, Episode]],
+    earlier: Sequence[tuple[NegationFact, Episode]],
+    stated: Sequence[Statement],
+) -> tuple[Statement, ...]:
+    """What follows from the pairs that is neither stated nor, of earlier turns, known."""
+    if not pairs:
+        return ()
+    read_before = {turn.id for _, turn in earlier}
+    known = _stated(await _drawn(repository, scope, MemoryType.SEMANTIC, read_before))
+    turns = await _turns_of(repository, scope, (denial for denial, _ in pairs))
+    return await computed(_affirmed, pairs, (*stated, *known), turns)
 
 
 async def _read_before(

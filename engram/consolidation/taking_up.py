@@ -117,13 +117,25 @@ class TurnConsolidator:
     async def _summed_up(
         self, request: ConsolidateTurnsInput, effect: PlanEffect
     ) -> ConsolidateTurnsOutput:
-        """Have the summaries of what was changed say what holds now."""
         used = [part.use for part in request.parts if part.use is not None]
         changed = {*effect.stored, *effect.confirmed, *effect.changed, *effect.retired}
         if not used or not changed:
             return ConsolidateTurnsOutput()
-        scope, maker = request.scope, made_by(request.workflow_id, request.run_id, used[-1])
-        circumstances = Circumstances(scope=scope, now=request.now, episodes={}, provenance=maker)
+        maker = made_by(request.workflow_id, request.run_id, used[-1])
+        return await self.sum_up(request.scope, request.now, changed, maker)
+
+    async def sum_up(
+        self, scope: Scope, now: datetime, changed: Set[str], maker: Provenance
+    ) -> ConsolidateTurnsOutput:
+        """Have the summaries of what was changed say what holds now.
+
+        Args:
+            scope: Whose memory it is.
+            now: The present of the call.
+            changed: Ids of what was changed.
+            maker: Who sums up.
+        """
+        circumstances = Circumstances(scope=scope, now=now, episodes={}, provenance=maker)
         known = await self.known.summed_up_with(scope, changed)
         actions: list[Action] = []
         for is_test in (False, True):

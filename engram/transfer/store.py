@@ -24,6 +24,7 @@ from engram.domain.memories import (
     Unread,
     utc_offset,
 )
+from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
 from engram.errors import InvalidInput, StorageUnavailable
@@ -35,6 +36,7 @@ from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, SparseVec
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
 from engram.transfer.memories import life_before
+from engram.transfer.placing import Restored, RestoredPlaces
 from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vectors
 
 # --- storing a batch of imported turns: one read, one write and one look back, not one a turn
@@ -334,7 +336,7 @@ class _KnownVectors:
         return self._embedder.encode_terms(text)
 
 
-# --- putting memories of an export back as they were; what is there already stays as it is
+# --- putting memories of an export back as they were, each in its place beside what is there
 
 _EMBEDDED_AT_ONCE: Final = 64
 
@@ -360,6 +362,8 @@ class MemoryRestorer:
         max_turn_bytes: Longest content of a turn.
         guard: Marks personal data, and refuses what should be masked.
         in_dispute: Is told which of them contradict each other; None: nobody is.
+        digests: The bounds of what is composed anew where what is there tells of the same;
+            None: nothing is.
     """
 
     def __init__(
@@ -370,6 +374,7 @@ class MemoryRestorer:
         max_turn_bytes: int,
         guard: PersonalDataGuard = UNGUARDED,
         in_dispute: InDispute | None = None,
+        digests: DigestPolicy | None = None,
     ) -> None:
         self._repository = repository
         self._embedder = embedder
@@ -377,9 +382,10 @@ class MemoryRestorer:
         self._max_turn_bytes = max_turn_bytes
         self._guard = guard
         self._in_dispute = in_dispute
+        self._places = RestoredPlaces(repository, embedder, new_write_id, digests)
 
     async def store(self, request: StoreBatchInput) -> ImportTally:
-        """Store what is not there; count it.
+        """Store what is not there, and give it its place beside what is; count it.
 
         Raises:
             InvalidInput: the batch cannot be read, or a memory of it is not this user's
@@ -396,7 +402,9 @@ class MemoryRestorer:
         # Those that were there as well: whoever stored them may have been stopped after that.
         turns = [(one.memory, one.before) for one in entries if isinstance(one.memory, Episode)]
         await let_lost_words_go(self._repository, request.scope, turns)
-        pairs = {pair for one in entries for pair in disputes_of(one.memory) if len(pair) > 1}
+        restored = Restored([one.memory for one in entries], there)
+        pairs = await self._places.give(request, restored)
+        pairs |= {pair for one in entries for pair in disputes_of(one.memory) if len(pair) > 1}
         if pairs and self._in_dispute is not None:
             await self._in_dispute(request.scope, sorted(pairs))
         return ImportTally(

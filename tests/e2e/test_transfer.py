@@ -333,6 +333,39 @@ async def test_a_denial_that_was_taken_back_stays_so_elsewhere(
     assert denial.status is MemoryStatus.ACTIVE
 
 
+async def test_a_backup_takes_nothing_back_of_what_was_told_since(
+    memory: MemoryStore, tmp_path: Path
+) -> None:
+    """Erased, told anew and restored: what is known is what telling all of it in order comes to."""
+
+    async def say(days: int, *texts: str) -> None:
+        at = NOW + timedelta(days=days)
+        turns = [Turn(content=text, timestamp=at, message_id=f"{days}-{text}") for text in texts]
+        await memory.encode(turns, session_id=f"s{-days}")
+        await memory.consolidate()
+
+    file = tmp_path / "backup.jsonl"
+    await say(-90, "I live in Porto.", "I work at Acme. I don't use Mongo any more.")
+    await memory.export_file(file)
+    await memory.erase()
+    await memory.erased()
+    await say(-30, "I moved to Lisbon. I work at Globex now.", "I use Mongo again.")
+    for stored in (True, False):
+        done = await memory.import_file(file)
+        assert bool(done.tally.stored) is stored
+        active = {m.content for m in await everything(memory) if m.status is MemoryStatus.ACTIVE}
+        assert {"The user lives in Lisbon.", "The user works at Globex."} <= active
+        assert not {"The user lives in Porto.", "The user works at Acme."} & active
+        assert "The user does not use Mongo." not in active
+        assert [m for m in active if m.startswith("The user (user)")] == [
+            "The user (user):\nThe user lives in Lisbon.\nThe user works at Globex.\n"
+            "The user uses Mongo."
+        ]
+    then = await memory.recall("Where does the user live?", as_of=NOW - timedelta(days=60))
+    assert "The user lives in Porto." in [hit.memory.content for hit in then]
+    assert (await memory.validate()).findings == ()
+
+
 async def test_an_export_that_was_cut_off_is_refused(memory: MemoryStore, tmp_path: Path) -> None:
     """Without its last line, of another version, or changed by hand: typed, nothing stored."""
     await memory.encode("I like tea.", session_id="s")
