@@ -21,6 +21,7 @@ from engram.domain.memories import (
     SemanticMemory,
     Slot,
 )
+from engram.language.before import denies_the_past
 from engram.language.statements.cutting import until_cut, without_adverbs
 from engram.language.text import (
     WORDS_AND_SIGNS,
@@ -33,8 +34,6 @@ from engram.language.text import (
 
 _SIGNS_KEPT = frozenset(",;:!?")
 _FOR_ME = re.compile(r"\bno\b.{0,200}\bfor (?:me|us|my|our)\b", re.IGNORECASE)
-_IS_OVER = re.compile(r"\b(?:no longer|any ?more)\b")
-_PAST_DENIAL = re.compile(r"\b(?:did|has|have|was|were) (?:not|never)\b")
 
 _WORDS_WITHOUT_CONTENT = frozenset(
     "a an the any some my our your his her its their of in on at to for with from by about into as "
@@ -181,16 +180,6 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
     return denied.claimed_in(memory.content, told_by_user=False)
 
 
-def denies_the_past(negation: NegationFact) -> bool:
-    """Whether it says of the past that it was not so: "has never lived in Paris"."""
-    return _PAST_DENIAL.search(negation.content) is not None
-
-
-def is_over_by_now(content: str) -> bool:
-    """Whether a conclusion says that something was so before: "doesn't smoke any more"."""
-    return _IS_OVER.search(content) is not None
-
-
 def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:
     """Whether what ``memory`` tells makes so what is denied: "bought a car" of "no car".
 
@@ -253,7 +242,7 @@ class _Denied:
     ) -> None:
         self.verb = verb
         self.terms = terms
-        self.past = _PAST_DENIAL.search(content) is not None
+        self.past = denies_the_past(content)
         self.subject = "user" if _is_the_user(subject) else subject
         self._subject_stems = frozenset(_content_stems(_words(subject))) - {"user"}
         self._verbs = _equivalents(verb)

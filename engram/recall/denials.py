@@ -11,9 +11,9 @@ from functools import cache
 from engram.domain.kept import kept, lets_go
 from engram.domain.memories import AnyMemory, Fact, MemoryType, NegationFact
 from engram.domain.scope import Scope
+from engram.language.before import denies_the_past
 from engram.language.negation_scope import (
     claim_terms,
-    denies_the_past,
     pattern_terms,
     speaks_as,
     subject_terms,
@@ -55,7 +55,7 @@ def _last_told(negation: NegationFact, visibility: Visibility) -> datetime:
 def _is_of_then(denial: NegationFact, memory: AnyMemory, visibility: Visibility) -> bool:
     """Whether a denial is of the time that is asked about: "I no longer do" is of none before."""
     when = visibility.valid_at
-    if when is None or denies_the_past(denial):
+    if when is None or denies_the_past(denial.content):
         return True
     return when >= denial.known_at and not visibility.was_true(memory)
 

@@ -33,7 +33,7 @@ from engram.domain.slots import ends_something
 from engram.domain.turns import MAX_NAME_CHARACTERS, MAX_TAGS, ROLES
 from engram.domain.values import unknown_zone, zone_named
 from engram.errors import EngramError, InvalidInput, InvalidQuery
-from engram.language.negation_scope import denies_the_past, is_over_by_now
+from engram.language.before import denies_the_past, is_over_by_now
 from engram.ports import After, AnyOf, Between, Condition, Either, Equals, Filter, Not
 from engram.settings import Settings
 
@@ -139,7 +139,7 @@ class Visibility:
 
 def _begins(memory: DerivedMemory) -> datetime | None:
     """From when it is true: that something is not so any more says nothing of the time before."""
-    if isinstance(memory, NegationFact) and not denies_the_past(memory):
+    if isinstance(memory, NegationFact) and not denies_the_past(memory.content):
         return memory.known_at
     slot = memory.slot if isinstance(memory, SemanticMemory) else None
     ends = ends_something(slot) if slot is not None else is_over_by_now(memory.content)
