@@ -67,7 +67,9 @@ _NAMED: Final = re.compile(
 _NAMED_AFTER: Final = re.compile(
     r"(?<=\S) (?:is|as|was) (?:(?:the|my|our|his|her|their|your|a|new) ){0,2}"
     r"(?:[a-z-]{1,12} ){0,2}?"
-    r"(?:pass(?:word|code|phrase)|pwd)(?![\w-]| ?(?:manager|generator|policy|hash))"
+    r"(?:pass(?:word|code|phrase)|pwd)(?![\w-]| ?(?:manager|generator|policy|hash)|"
+    # In "Pepper2024! is the password store it well" nothing is a store.
+    r" (?:app|tool|vault|store|replacement|keeper|safe)\b(?! (?:it|this|that|to)\b))"
 )
 # What opens a door, a phone or an account: "PIN for the hotline was 7741", "gate code 4471*".
 _LOCKED: Final = (

@@ -11,11 +11,16 @@ from collections.abc import Set
 from typing import Final
 
 from engram.language.personal_data import secrets_in
-from engram.language.vocabulary import expression
+from engram.language.text import STREET_WORD
+from engram.language.vocabulary import expression, expression_text
 
 # What follows is no part of a value where a sentence was read: "Kaffee!2019Basel".
 _CUT: Final = re.compile(r"[.!?…;,:()]")
 _SHORTEST_LEFT: Final = 3
+_DIGITS: Final = re.compile(r"[0-9]+")
+_NAMES_A_CODE: Final = re.compile(
+    rf"\b(?:{expression_text('secrets', 'secret')}|code|combination)s?\b", re.I
+)
 
 
 def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
@@ -34,4 +39,19 @@ def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
 def _has(said: str, secret: str) -> bool:
     left = _CUT.split(secret, maxsplit=1)[0]
     words = left if len(left) >= _SHORTEST_LEFT else secret
+    if _DIGITS.fullmatch(secret) and not _NAMES_A_CODE.search(said):
+        said = _of_something_else(secret).sub("", said)
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", said, re.I) is not None
+
+
+def _of_something_else(digits: str) -> re.Pattern[str]:
+    """The same digits where they number a house or a model, or are a year: no code is told there.
+
+    "at Gartenweg 1234", "221 Baker Street", "born in 1985". A capital at the beginning names
+    nothing: "Use 4471 for the gate".
+    """
+    name = r"[^\W\d_a-z][\w'’.-]*"
+    return re.compile(
+        rf"(?<=\w ){name} {digits}(?!\w)|(?<!\w){digits} (?:{name} ){{1,4}}{STREET_WORD}(?!\w)"
+        rf"|\b(?:in|since) (?=(?:19|20)\d\d\b){digits}(?!\w)"
+    )

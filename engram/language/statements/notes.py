@@ -543,6 +543,8 @@ def _reference(name: str) -> str:
         "apart": SIGNS_APART.pattern,
         "pointing": expression_text("notes", "pointing"),
         "dose": expression_text("notes", "dose"),
+        "ingredient": expression_text("notes", "ingredient"),
+        "rides": expression_text("notes", "rides"),
         "medicine": expression_text("notes", "medicine"),
     }
     lists = {

@@ -31,6 +31,16 @@ ORDERS = [
     ("Don't call me before nine.", "Don't call the user before nine."),
     ("House rules: always use uv, never pip.", "House rules: always use uv, never pip."),
     ("No phones at the dinner table.", "No phones at the dinner table."),
+    ("No shoes or boots in the house.", "No shoes or boots in the house."),
+    ("No phones in the kitchen.", "No phones in the kitchen."),
+    ("No food in the car.", "No food in the car."),
+    ("Always use the stairs.", "Always use the stairs."),
+    ("Rules of the project: never push to main.", "Rules of the project: never push to main."),
+    (
+        "Team rules: always put the ticket in the label.",
+        "Team rules: always put the ticket in the label.",
+    ),
+    ("Rules of thumb: always test first.", "Rules of thumb: always test first."),
 ]  # fmt: skip
 NO_ORDERS = [
     "Don't worry.",
@@ -60,6 +70,17 @@ NO_ORDERS = [
     "Use the second one.",
     "No news after the interview.",
     "No nuts for me, please.",
+    "No milk in the house.",
+    "No wifi in the kitchen.",
+    "No fridge in the kitchen at the moment.",
+    "No kids in the house yet.",
+    "No dogs in the house yet.",
+    "No food in the house.",
+    "Always use the bus to work.",
+    "Always take the train home.",
+    "The rules of chess: never move two pieces.",
+    "The rules of the road: never overtake on the right.",
+    "The instructions on the box: use only warm water.",
 ]
 
 
@@ -72,7 +93,7 @@ def test_a_lasting_order_is_kept_in_its_own_words(said: str, told: str) -> None:
 
 @pytest.mark.parametrize("said", NO_ORDERS)
 def test_what_is_to_be_done_once_or_not_at_all_is_no_principle(said: str) -> None:
-    """Nor what cheers somebody up, nor what only looks like an order."""
+    """Nor what cheers somebody up, what is not there, nor what only looks like an order."""
     found = answered({"text": said})
     assert [one.content for one in found if one.category is Category.PRINCIPLE] == []
 
@@ -88,7 +109,9 @@ HEALTH = [
     ("I'm on the pill.", "The user is on the pill."),
     ("I take omeprazole.", "The user takes omeprazole."),
     ("I take iron tablets every morning.", "The user takes iron tablets every morning."),
+    ("I take 5 g of creatine.", "The user takes 5 g of creatine."),
     ("I have Hashimoto's.", "The user has Hashimoto's."),
+    ("I've got Addison and asthma.", "The user has got Addison and asthma."),
     ("I have Hashimoto.", "The user has Hashimoto."),
     ("I've got Raynaud's syndrome.", "The user has Raynaud's syndrome."),
     ("I get migraines twice a month.", "The user gets migraines twice a month."),
@@ -101,6 +124,10 @@ HEALTH = [
     ("Emil is a vegetarian.", "Emil is vegetarian."),
 ]  # fmt: skip
 NO_HEALTH = [
+    "I'm taking 20 g off the recipe.",
+    "I take 100 g flour and two eggs.",
+    "I take 200 ml of olive oil.",
+    "I've got Addison, Tom and Mia as kids.",
     "I take the bus every morning.",
     "I take my time.",
     "I take sugar.",
@@ -134,7 +161,7 @@ def test_what_is_said_plainly_of_health_is_kept(said: str, told: str) -> None:
 
 @pytest.mark.parametrize("said", NO_HEALTH)
 def test_nothing_else_is_kept_as_health(said: str) -> None:
-    """Buses, trains and dishes have neither medicines nor diets."""
+    """Buses, trains and dishes have neither medicines nor diets, and recipes no doses."""
     assert [one.content for one in answered({"text": said})] == []
 
 

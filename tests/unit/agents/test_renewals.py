@@ -96,6 +96,17 @@ def test_work_does_not_end_at_a_bank_that_one_leaves() -> None:
     assert held(known) == {("bank is", "monzo")}
 
 
+def test_who_is_back_together_with_somebody_else_left_for_good() -> None:
+    """A couple that made up is one; who left Tom for Max, or for nobody, is none with Tom."""
+    married = ("is married to", "tom")
+    others = held(
+        told(a_turn_a_day("I'm married to Tom.", "I left Tom; I'm back together with Max."))
+    )
+    again = held(told(a_turn_a_day("I'm married to Tom.", "I left Tom, but we're back together.")))
+    assert married not in others
+    assert married in again
+
+
 def _bare(value: str) -> str:
     return value.removeprefix("a ").removeprefix("the ").lower()
 

@@ -42,6 +42,10 @@ TELLING = [
     "Our gate code is 9921.",
     "The code for the front door is 4471.",
     "My seed phrase is Apple Pear Plum.",
+    "My PIN is 4419, I always type 4419 twice.",
+    "My gate code is 4471. From now on use 4471 for the door, too.",
+    "The door code is 4471. I use 4471 everywhere.",
+    "My PIN is 1985. My phone opens with 1985.",
 ]
 
 
@@ -83,12 +87,23 @@ HARMLESS = [
     ("My shoe size is 42.", "The user's shoe size is 42."),
     ("I use Bitwarden.", "The user uses Bitwarden."),
     ("My room number is 4419.", "The user's room number is 4419."),
+    (
+        "I live at Seestrasse 4471 and my door code is 4471.",
+        "The user's address is Seestrasse 4471.",
+    ),
+    ("My PIN is 1234. I live at Gartenweg 1234.", "The user's address is Gartenweg 1234."),
+    ("My safe code is 221. I live at 221 Baker Street.", "The user's address is 221 Baker Street."),
+    ("My garage code is 1985. I was born in 1985.", "The user was born in 1985."),
+    ("My PIN is 2008. I drive a Peugeot 2008.", "The user drives a Peugeot 2008."),
+    ("I use LastPass1 as my password app.", "The user uses LastPass1."),
+    ("I use Bitwarden2 as the password tool.", "The user uses Bitwarden2."),
+    ("I use YubiKey5 as a password replacement.", "The user uses YubiKey5."),
 ]
 
 
 @pytest.mark.parametrize(("said", "told"), HARMLESS)
 def test_what_opens_nothing_is_concluded(said: str, told: str) -> None:
-    """What has a number or a code, and what is told beside a secret."""
+    """What has a number or a code, and what is told beside a secret, also in the same digits."""
     assert told in _told(said)
 
 
@@ -115,6 +130,8 @@ def test_what_opens_nothing_is_concluded(said: str, told: str) -> None:
         ("Use Pepper2024! as the wifi password.", "Pepper2024!"),
         ('"Mint44" is my new password', "Mint44"),
         ("The password isn't Mint44.", "Mint44"),
+        ("Use Mint4455 as the password, tool or no tool.", "Mint4455"),
+        ("Mint4455 is the password store it well.", "Mint4455"),
         ("my locker combination is 12-34-56", "12-34-56"),
     ],
 )
@@ -144,6 +161,7 @@ def test_codes_and_networks_are_secrets(said: str, secret: str) -> None:
         "The QR code is 300 px wide.",
         "My password manager is 1Password.",
         "The iPhone15 is my password manager.",
+        "I keep LastPass1 as my password vault.",
         "The dress code is casual.",
         "The spinning class at 1830 is full.",
         "The door was open at 1930.",

@@ -987,7 +987,12 @@ async def test_a_wedding_of_long_ago_ends_no_marriage_of_now(
         ("I have a cat called Miso.", "My old cat died when I was five.", "has a cat called Miso"),
         ("I have a cat called Miso.", "Our cat died when we were kids.", "has a cat called Miso"),
         ("I have a cat called Miso.", "Our first cat died.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "My cat died when I was 12.", "has a cat called Miso"),
+        ("I have a cat called Miso.", "My cat died as a kid in Spain.", "has a cat called Miso"),
         ("I'm married to Ann.", "We split up but got back together.", "is married to Ann"),
+        ("I'm married to Ann.", "I left Ann, but we're back together.", "is married to Ann"),
+        ("I use Vim.", "I don't use Vim any more, only on Mondays I do.", "uses Vim"),
+        ("I use Vim.", "I don't use Vim any more, only in the London office.", "uses Vim"),
     ],
 )
 async def test_what_is_over_long_since_or_not_after_all_ends_nothing(
@@ -1003,7 +1008,19 @@ async def test_what_is_over_long_since_or_not_after_all_ends_nothing(
     [
         ("I have a cat called Miso.", "Our cat died when I was in Spain.", "has a cat called Miso"),
         ("I have a cat called Miso.", "My old cat died.", "has a cat called Miso"),
+        ("I have a dog.", "My first dog died, and now the second one died too.", "has a dog"),
+        ("I have a cat.", "My cat died as a teenager hit her with a car.", "has a cat"),
+        ("I have a dog.", "My dog died when I was 40.", "has a dog"),
+        ("I have a cat.", "My childhood cat died last week.", "has a cat"),
         ("I'm married to Ann.", "We split up, and won't get back together.", "is married to Ann"),
+        ("I'm married to Tom.", "I divorced Tom; I'm back together with Max.", "is married to Tom"),
+        (
+            "I'm married to Tom.",
+            "We're back together on Zoom only, I divorced Tom.",
+            "is married to Tom",
+        ),
+        ("I use Vim.", "I no longer use Vim, only in the evening Emacs.", "uses Vim"),
+        ("I use Vim.", "I don't use Vim any more, but only on Mondays Nano.", "uses Vim"),
     ],
 )
 async def test_what_is_over_now_is_over(days: Days, now: str, said: str, over: str) -> None:
