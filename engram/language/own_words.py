@@ -23,13 +23,14 @@ def own_words(text: str) -> str:
         text: The turn, verbatim.
 
     Returns:
-        What stands there, at the same places, with blanks for lines behind ">"; nothing where
-        somebody else writes in the speaker's place.
+        What stands there, at the same places, with blanks for lines behind ">" and for the
+        tags of lines ("[update]"); nothing where somebody else writes in the speaker's place.
     """
     # In plain signs everything stands where it stood.
     posing = expression("turns", "posing").search(plain(text))
     own = text if posing is None else text[: posing.start()]
-    return _ANSWERED.sub(_blank, own) if ">" in own else own
+    own = _ANSWERED.sub(_blank, own) if ">" in own else own
+    return expression("turns", "tagged").sub(_blank, own) if "[" in own else own
 
 
 def _blank(found: re.Match[str]) -> str:

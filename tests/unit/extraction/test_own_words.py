@@ -56,6 +56,28 @@ MAILS_AND_CHATS = [
     "He wrote “{said}” to me.",
     "Customer: {said}",
     "Hi, this is Reto, Gerlinde's husband, writing from her account. {said}",
+    "What do you make of this?\n\nDear all,\n\n{said}",
+    "From my landlord:\n\nDear all,\n{said}",
+    "Please answer it.\n\nHi Hanna!\n\n{said}",
+    "12.03.2026 09:00 Katrin: where are you?\n{said}",
+    "[12.03.2026, 09:00] Katrin: dinner at six\n{said}",
+    "09:00 Katrin: dinner\n09:01 Jo: indeed\n09:02 Katrin: {said}",
+    "Anna: nice weather\nTom: indeed\nAnna: {said}",
+    "Ruth: {said}\nTom: sounds great",
+    "Ruth: {said}\nTom: I like it",
+    "Q: Who are you?\nA: {said}",
+    "Customer: Good morning, {said}",
+    "My wife texted: {said} Btw she says hi.",
+    "The email was: {said}",
+    "The client told me: {said}",
+    "Correct this: {said}",
+    "Check this for me: {said}",
+    "Put this in nicer words: {said}",
+    "Improve my cover letter: {said}",
+    "Read this.\n---\n{said}",
+    "---\ntitle: About\n\n{said}",
+    "---\n{said}\n---",
+    "[context] {said}",
 ]
 
 
@@ -100,6 +122,33 @@ OWN = [
     "Hello World is what it prints. {said}",
     "I use a forwarding address. {said}",
     "- shell: zsh\n- editor: vim\n\n{said}",
+    "Sorry for the long text.\n\nHello everybody,\n\n{said}",
+    "Good morning\n\nDear all,\n{said}",
+    "Yesterday was hard.\nHey you,\n{said}",
+    "Two things today.\nHey buddy,\n{said}",
+    "Here is something about me:\n\nHi!\n{said}",
+    "12.03.2026 09:00 Dentist: Dr. Keller\n{said}",
+    "09:00 Dentist: Dr. Keller\n10:00 Gym: leg day\n{said}",
+    "movies: i like dune\nbooks: i love emma\n{said}",
+    "Height: 180\nWeight: 80\n{said}",
+    "Pros: I like the flat\nCons: we need a car\n{said}",
+    "Arrival: Monday\nDeparture: Friday\n{said}",
+    "Flight: LX 14\nHotel: Astoria\n{said}",
+    "Python: I use it daily\nRust: I like it\n{said}",
+    "Anna: my wife\nMia: my daughter, vegan\n{said}",
+    "Doctor: Dr. Keller\n{said}",
+    "Q: What shall I cook?\n{said}",
+    "The email was long. {said}",
+    "The client wants a new logo. {said}",
+    "The user wants dark mode. {said}",
+    "My wife texted: dinner at 7. Btw {said}",
+    "URGENT: {said}",
+    "[update] {said}",
+    "Put this in your memory: {said}",
+    "Make this a note: {said}",
+    "Please check this for me: {said} Can I eat fish?",
+    "Please improve my diet: {said}",
+    "---\n{said}",
 ]
 
 
@@ -136,6 +185,11 @@ IN_ANOTHERS_PLACE = [
     "Hi, this is Nico, writing for her because she is ill.",
     "Hi, this is Thomas, Klaus’ flatmate.",
     "Oh, hi, this is Jo, Anna's best friend.",
+    "Hi, this is Anna, Tom's mum, writing from his account.",
+    "Hi, this is Reto. I'm writing from Gerlinde's account.",
+    "I'm Reto, using my wife's account to write this.",
+    "Hi, his mum here, he's asleep.",
+    "Hi, this is Mia, mother of Gerlinde, writing on her behalf.",
 ]
 
 
@@ -170,6 +224,12 @@ AS_THEMSELVES = [
     "Hi, this is Reto again, from my phone.",
     "My name is Reto, my wife's name is Gerlinde.",
     "Hi, it's Reto, sorry for the delay.",
+    "Hi, this is Reto, father of Mia.",
+    "Reto here, husband of Anna.",
+    "Hi, this is Reto, Mia's dad.",
+    "I'm Reto, using my mum's account for Netflix.",
+    "Hi, I'm Reto and I'm writing about my sister's account.",
+    "I'm Reto. I take care of mum and keep asking her doctor for his e-mail.",
 ]
 
 
@@ -181,6 +241,20 @@ def test_who_writes_as_themselves_is_the_user(opening: str) -> None:
     assert "reto@x.example" in {fact.value for fact in found.facts if fact.slot is not None}
     assert "The user does not drink coffee." in [one.content for one in found.negations]
     assert "The user has retired." in _told(text)
+
+
+CORRECTED = [
+    "Please correct this: I live in Kirchzarten, not Basel.",
+    "Correct that: I live in Kirchzarten, not Basel.",
+    "Please fix this: I don't live in Basel, I live in Kirchzarten.",
+    "Correct this in your notes: I live in Kirchzarten.",
+]
+
+
+@pytest.mark.parametrize("turn", CORRECTED)
+def test_what_is_corrected_is_no_text_to_be_mended(turn: str) -> None:
+    """Who says what is so, and what is not, asks for no better wording."""
+    assert "The user lives in Kirchzarten." in _told(turn)
 
 
 def test_own_words_stand_where_they_stood() -> None:
