@@ -33,8 +33,10 @@ EXAMPLES = [
     if path not in LASTING
     for example in examples(command)
 ]
-# What examples say of an installation without servers, and of a memory without disputes.
+# What examples say of an installation without servers, whose master key is in its folder already,
+# and of a memory without disputes.
 CODES = {
+    "engram encryption rotate --into-folder": 1,
     "engram doctor --connected --ask-model": 1,
     "engram review 6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11 -u ada --keep newest": 3,
 }
