@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import math
-import re
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,11 +14,10 @@ from engram.domain.values import Period
 from engram.language.query import Analysis, AskedFor
 from engram.ports import Match, SparseVector, TextVectors
 from engram.recall.request import RecallRequest
-from engram.recall.results import Part, Ranked, ScorePart
+from engram.recall.results import Part, Ranked
 from engram.recall.score import explain, score
 from engram.recall.search import FoundMemory, PreparedQuery, Sides
 from tests.support.recall_memories import ADA, NOW, day, episode, negation, semantic
-from tests.support.sources import MODULES, nodes_of, place_of
 
 NONE = dict.fromkeys(RankingWeights.model_fields, 0.0)
 
@@ -431,35 +426,6 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
         Part("period", 1.0, 0.2),
     ]
     assert one.score == pytest.approx(0.85)
-
-
-def _parts_made() -> Iterator[str]:
-    """The names of all parts that the code of recall makes."""
-    for path in MODULES:
-        if not place_of(path).startswith("engram/recall/"):
-            continue
-        for node in nodes_of(path):
-            match node:
-                case ast.Call(func=ast.Attribute(attr="moved_to" | "times"), args=args):
-                    yield from _texts(args)
-                case ast.FunctionDef(name="_scored" | "_factors"):
-                    tuples = [one for one in ast.walk(node) if isinstance(one, ast.Tuple)]
-                    yield from _texts(item for one in tuples for item in one.elts[:1])
-
-
-def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
-# Sources are parsed once, in one process.
-@pytest.mark.xdist_group("sources")
-def test_every_part_of_a_score_is_written_down() -> None:
-    """Those that the code makes are those that the description of a part names."""
-    told = inspect.getdoc(ScorePart)
-    assert told is not None
-    assert sorted(set(_parts_made())) == sorted(re.findall(r"`(\w+)`", told))
 
 
 @pytest.mark.parametrize(
