@@ -438,7 +438,8 @@ class RecallRequest(BaseModel):
 
     def asked_at(self, now: datetime) -> datetime:
         """The present where the user is, by which days in the question are read."""
-        return now if self.zone is None else now.astimezone(self.zone)
+        zone = self.zone
+        return now if zone is None else now.astimezone(zone)
 
     def check_limits(self, settings: Settings) -> None:
         """Refuse a question that is longer, or asks for more, than settings allow.
