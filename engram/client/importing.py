@@ -24,7 +24,7 @@ from engram.operations.transfer import IMPORTING, RESTORING, Begin, Finish, Impo
 from engram.ports import Clock
 from engram.transfer.accept import Acceptance, Acceptor, ReadReport
 from engram.transfer.batches import turn_batches
-from engram.transfer.export import ExportedFile
+from engram.transfer.export import ORDER, ExportedFile
 from engram.transfer.readers.reading import FoundTurn, ReadEntry
 from engram.transfer.source import SourceFile, SourceFormat
 
@@ -246,7 +246,7 @@ class Importing:
             return summary
         fingerprint = await asyncio.to_thread(source.fingerprint)
         name = "masked" if self.guard.masks(self.scope.namespace) else "engram"
-        import_id = hashlib.sha256(f"{name} {fingerprint}".encode()).hexdigest()[:32]
+        import_id = hashlib.sha256(f"{name} {ORDER} {fingerprint}".encode()).hexdigest()[:32]
         consolidate = bool(self.consolidate)
         sending = Sending(self.call, RESTORING, import_id, self.on_progress)
         begun = await sending.begin(consolidate=consolidate)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engram.contracts.importing import ExportedMemory, ImportBatch
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import AnyMemory, MemoryType
+from engram.domain.memories import DIGEST_FORMS, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
 from engram.errors import UnreadableSource
@@ -29,6 +29,9 @@ from engram.transfer.readers.lines import numbered, parsed
 # version cannot read is refused by the number in the header.
 
 EXPORT_VERSION: Final = 1
+ORDER: Final = 2
+"""Of the order in which a file's memories are sent. What was begun in another order is begun anew:
+its position would tell of other memories."""
 
 
 class ExportHeader(BaseModel):
@@ -224,6 +227,7 @@ class _TurnPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Other:
+    composed: bool
     offset: int
     line: int
 
@@ -255,12 +259,14 @@ class ExportedFile:
             self._mover = Mover(source, target)
             self._index(file)
         self._turns.sort(key=lambda one: (one.session, one.created_at, one.sequence, one.memory_id))
+        # Composed anew before all that it tells is there, a digest would lose what is not.
+        self._others.sort(key=lambda one: (one.composed, one.line))
 
     def __len__(self) -> int:
         return len(self._turns) + len(self._others)
 
     def batches(self, position: int = 0) -> Iterator[ImportBatch]:
-        """The memories from ``position`` on: turns first, what rests on them after."""
+        """The memories from ``position`` on: turns, what rests on them, what is composed."""
         entries: list[str] = []
         size, first = 0, position
         for number, entry in enumerate(self._entries()):
@@ -318,7 +324,8 @@ class ExportedFile:
             if self._guard.found_in(self._namespace, fields):
                 self.left_out += 1
                 return
-            self._others.append(_Other(offset, line))
+            composed = fields.get("form") in DIGEST_FORMS
+            self._others.append(_Other(composed, offset, line))
             return
         self._turns.append(
             _TurnPlace(

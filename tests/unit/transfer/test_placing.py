@@ -170,6 +170,26 @@ async def test_what_was_told_later_holds_after_restoring_what_was_told_before(
     assert await ada.everything() == there
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 800])
+async def test_a_profile_that_stands_before_what_it_tells_keeps_all_of_it(
+    world: InProcessMemory, tmp_path: Path, at_once: int
+) -> None:
+    """Wherever the file has them, digests come after what they are composed of."""
+    before, ada = Somebody(world), Somebody(world)
+    await before.say([(20, "I just started at Rise."), (40, "These days I live in Quito.")])
+    await ada.say([(60, "I work at Northwind.")])
+    told = sorted((await before.everything()).values(), key=lambda m: m.content[::-1])
+    told.sort(key=lambda m: isinstance(m, SemanticMemory) and m.form is MemoryForm.STATEMENT)
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(export_lines(before.scope, told)))
+    batches = ExportedFile(path, ada.scope).batches()
+    entries = [entry for one in batches for entry in unpack(one, MEMORIES)]
+    for _ in range(2):
+        await ada.restore(entries, at_once=at_once)
+        [own] = [one for one in (await ada.standing())["profile"] if one.startswith("The user (")]
+        assert own.splitlines()[1:] == ["The user lives in Quito.", "The user works at Northwind."]
+
+
 async def test_what_is_newer_in_the_export_takes_the_place_of_what_is_here(
     world: InProcessMemory, tmp_path: Path
 ) -> None:
