@@ -488,6 +488,7 @@ class ConsolidationPass:
                 dropped_quotes=answer.dropped_quotes,
                 dropped_unattested=answer.dropped_unattested,
                 dropped_masked=answer.dropped_masked,
+                dropped_secrets=answer.dropped_secrets,
                 dropped_malformed=answer.dropped_malformed,
                 overfull=int(answer.full),
             )

@@ -43,6 +43,8 @@ from engram.errors import ModelRejected
 from engram.giving_way import computed
 from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import end_told, starts_told
+from engram.language.personal_data import secrets_in
+from engram.language.secrets import tells_a_secret
 from engram.language.statements.taken_back import is_wrong
 from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
 from engram.language.vocabulary import expression
@@ -98,21 +100,22 @@ def read(
         for one, sources in sourced
         if normalise(one.content) not in examples or any(_evidence(one.quotes, sources))
     ]
+    harmless = _without_secrets(read_ones)
     own = learning.stands_for
-    statements = [_statement(one, sources, words, heard, own) for one, sources in read_ones]
+    statements = [_statement(one, sources, words, heard, own) for one, sources in harmless]
     return ExtractOutput(
         reasoning=answer.reasoning,
         statements=tuple(s for s in statements if s is not None),
         dropped_references=len(unknown_sources(stated, shown)),
         dropped_quotes=sum(len(lost_quotes(one, shown)) for one in stated),
         dropped_unattested=sum(
-            bool(sources) and not any(is_first_party(e) for e in sources)
-            for _, sources in read_ones
+            bool(sources) and not any(is_first_party(e) for e in sources) for _, sources in harmless
         )
         # What only repeats an example was said by nobody.
         + len(sourced)
         - len(read_ones),
         dropped_masked=len(answer.statements) - len(stated),
+        dropped_secrets=len(read_ones) - len(harmless),
         dropped_malformed=len(answer.malformed),
         full=len(answer.statements) >= MAX_STATEMENTS,
     )
@@ -121,6 +124,30 @@ def read(
 def _is_masked(stated: StatedKnowledge) -> bool:
     """Whether it says something of what stands there no more."""
     return holds_token(stated.content) or holds_token(stated.object or "")
+
+
+def _without_secrets(
+    read_ones: Sequence[tuple[StatedKnowledge, list[Episode]]],
+) -> list[tuple[StatedKnowledge, list[Episode]]]:
+    """The statements that tell no password, PIN, card number or key of their turns."""
+    turns = {episode.id: episode for _, sources in read_ones for episode in sources}
+    secrets = {key: secrets_in(episode.content) for key, episode in turns.items()}
+    none = frozenset[str]()
+    return [
+        (one, sources)
+        for one, sources in read_ones
+        if not tells_a_secret(
+            _said_with_object(one),
+            one.predicate,
+            none.union(*(secrets[episode.id] for episode in sources)),
+        )
+    ]
+
+
+def _said_with_object(stated: StatedKnowledge) -> str:
+    thing = stated.object or ""
+    content = stated.content
+    return content if fold(thing) in fold(content) else f"{content} {thing}"
 
 
 def unknown_sources(stated: Iterable[StatedKnowledge], shown: Mapping[str, Episode]) -> list[str]:

@@ -60,8 +60,6 @@ from engram.domain.slots import IS_CALLED, PROMISED, USER, WORKS_AT
 from engram.errors import ModelRejected
 from engram.giving_way import computed, handing_over
 from engram.language.own_words import own_words
-from engram.language.personal_data import secrets_in
-from engram.language.secrets import tells_a_secret
 from engram.language.statements.addresses import addresses
 from engram.language.statements.answers import confirmed, in_full
 from engram.language.statements.changes import changed
@@ -136,7 +134,7 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
-    found = _without_secrets([one for one in found if _is_whole(one)], request.turns)
+    found = [one for one in found if _is_whole(one)]
     fitting = [fit for one in found if (fit := _fitting(one)) is not None]
     kept_ones = fitting[:MAX_STATEMENTS]
     reasoning = f"{len(kept_ones)} statements in {len(request.turns)} turns, by rule."
@@ -144,24 +142,6 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
         _log.info("statements left out: longer than one may be", count=dropped)
         reasoning = f"{reasoning} Left out, because too long: {dropped}."
     return ExtractionAnswer(reasoning=reasoning, statements=kept_ones)
-
-
-def _without_secrets(
-    found: Sequence[StatedKnowledge], turns: Sequence[TurnView]
-) -> list[StatedKnowledge]:
-    """The statements that tell no password, PIN, card number or key of their turns."""
-    sources = {alias for one in found for alias in one.sources}
-    secrets = {one.alias: secrets_in(one.content) for one in turns if one.alias in sources}
-    none = frozenset[str]()
-    return [
-        one
-        for one in found
-        if not tells_a_secret(
-            one.content,
-            one.predicate,
-            none.union(*(secrets.get(alias, none) for alias in one.sources)),
-        )
-    ]
 
 
 def _is_whole(stated: StatedKnowledge) -> bool:

@@ -311,6 +311,7 @@ class ConsolidationReport(Message):
         dropped_quotes: Quotations of the model that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_masked: Statements about what was masked: a token is no news of anybody.
+        dropped_secrets: Statements that tell a password, PIN, card number or key.
         dropped_malformed: Statements of the model that nothing could be made of.
         dropped_actions: Actions of a plan that could not be read; they do nothing.
         dropped_echoes: Turns that repeat a memory in Engram's own words, which is no evidence.
@@ -351,6 +352,7 @@ class ConsolidationReport(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     dropped_masked: int = 0
+    dropped_secrets: int = 0
     dropped_malformed: int = 0
     dropped_actions: int = 0
     dropped_echoes: int = 0
@@ -487,6 +489,7 @@ class ExtractOutput(Message):
         dropped_quotes: Quotations that stand in none of their sources.
         dropped_unattested: Statements that no person's turn makes or confirms.
         dropped_masked: Statements about what was masked: a token is no news of anybody.
+        dropped_secrets: Statements that tell a password, PIN, card number or key.
         dropped_malformed: Statements of the model that nothing could be made of.
         full: Whether the answer holds as much as one may, so that more may be stated.
         verbatim: Episodes with words that are kept as they are.
@@ -503,6 +506,7 @@ class ExtractOutput(Message):
     dropped_quotes: int = 0
     dropped_unattested: int = 0
     dropped_masked: int = 0
+    dropped_secrets: int = 0
     dropped_malformed: int = 0
     full: bool = False
     verbatim: tuple[str, ...] = ()

@@ -33,6 +33,8 @@ def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
     """
     if predicate is not None and expression("secrets", "predicate").fullmatch(predicate):
         return True
+    if expression("secrets", "told").search(said):
+        return True
     return any(_has(said, one) for one in secrets | secrets_in(said))
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from engram.agents.requests import ExtractionRequest, TurnView
+from engram.agents.extraction import read
+from engram.agents.requests import (
+    ExtractionAnswer,
+    ExtractionRequest,
+    StatedKnowledge,
+    TurnView,
+)
 from engram.agents.rules import extract as by_rule
+from engram.contracts.consolidation import ExtractOutput
 from engram.language.extractor import Extractor
+from engram.language.kinds import kind_words
 from engram.language.personal_data import secrets_in
 from engram.settings import Settings
+from tests.support.example_memories import episode
 
 NOW = datetime(2026, 10, 2, 9, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())
@@ -174,4 +184,37 @@ def test_what_opens_nothing_is_no_secret(said: str) -> None:
 
 def _told(text: str) -> list[str]:
     turn = TurnView(alias="e1", role="user", speaker=None, said_at=NOW, content=text)
-    return [one.content for one in by_rule(ExtractionRequest(turns=(turn,))).statements]
+    return [
+        one.content for one in _read(text, by_rule(ExtractionRequest(turns=(turn,)))).statements
+    ]
+
+
+def _read(text: str, answer: ExtractionAnswer) -> ExtractOutput:
+    return read(answer, {"e1": episode("e1", content=text)}, kind_words())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"content": "The user's router password is swordfish."},
+        {"content": "The password of the user's router: swordfish"},
+        {"content": "The user unlocks the door with 4471."},
+        {"content": "The user set it.", "predicate": "password is", "object": "swordfish"},
+        {"content": "The user opens the door.", "predicate": "opens with", "object": "4471"},
+    ],
+)
+def test_a_model_that_concludes_a_secret_is_not_believed(told: dict[str, Any]) -> None:
+    """In its own words, or in what it states of somebody; what else it says is known."""
+    text = "My router password is swordfish, the door code is 4471, and I live in Bern."
+    harmless: dict[str, Any] = {
+        "content": "The user lives in Bern.",
+        "predicate": "lives in",
+        "object": "Bern",
+    }
+    statements = [
+        StatedKnowledge(subject="user", sources=["e1"], quotes=[text], confidence=0.9, **one)
+        for one in (told, harmless)
+    ]
+    output = _read(text, ExtractionAnswer(reasoning="", statements=statements))
+    assert [one.content for one in output.statements] == ["The user lives in Bern."]
+    assert (output.dropped_secrets, output.dropped_unattested) == (1, 0)
