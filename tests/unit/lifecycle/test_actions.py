@@ -53,6 +53,20 @@ def stays(memory: AnyMemory, at: float) -> bool:
     return found is not None and found.status is memory.status
 
 
+def test_reviews_are_about_each_pair_or_about_what_was_refuted_alone() -> None:
+    """A pair has one name, whichever of both is asked; a turn or a fact is in no dispute."""
+    one = semantic(disputed_with=("a", "zz"))
+    assert decisions.disputes_of(one) == [
+        tuple(sorted((one.id, "a"))),
+        tuple(sorted((one.id, "zz"))),
+    ]
+    refuted = semantic(disputed_with=("a",), refuted_at=day(3))
+    assert decisions.disputes_of(refuted) == [tuple(sorted((refuted.id, "a"))), (refuted.id,)]
+    assert decisions.disputes_of(wrong := fact(refuted_at=day(3))) == [(wrong.id,)]
+    for none in (semantic(), fact(), episode()):
+        assert decisions.disputes_of(none) == []
+
+
 def test_a_confirmation_brings_back_and_holds() -> None:
     """Confirmed: verified by the user, validated, active again, and the next pass agrees."""
     confirmed = decisions.confirm(left(disputed_with=("x",)), day(40), RULES).memory

@@ -434,7 +434,7 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
         (episode("tea"), {"valid_at": day(1)}, set(), {"true at"}),
         (semantic("tea"), {"valid_at": day(1)}, {"(since when is not known)"}, set()),
         (semantic("tea", valid_from=day(0)), {"valid_at": day(1)}, {"true at"}, {"(since"}),
-        (semantic("tea"), {"as_of": day(9)}, {"known at", "not replaced then"}, set()),
+        (semantic("tea"), {"as_of": day(9)}, {f"{day(9).isoformat()}, not replaced then"}, set()),
         (
             semantic("tea", superseded_known_at=day(5), valid_to=day(5)),
             {"as_of": day(9), "valid_at": day(1)},

@@ -26,7 +26,7 @@ from engram.ports import (
 )
 from engram.recall.request import RecallRequest, Visibility, visible
 from engram.settings import Settings
-from tests.support.recall_memories import ADA, NOW, Memories, day, episode, semantic
+from tests.support.recall_memories import ADA, NOW, Memories, day, episode, negation, semantic
 from tests.support.sizes import examples
 
 # Few moments, so that equal ones are common: the edges are where rules disagree.
@@ -184,6 +184,19 @@ def test_an_end_without_a_beginning_says_nothing_of_the_time_before_it() -> None
     left = semantic("no Paris", 3, event_at=day(2), slot=slot)
     for at in (1.0, 2.0, 4.0):
         assert Visibility(now=NOW, valid_at=day(at)).counts(left) is (at >= 2)
+
+
+@pytest.mark.parametrize(
+    ("told", "long_before"),
+    [("The user doesn't drink wine.", False), ("The user has never drunk wine.", True)],
+)
+def test_a_denial_says_of_the_time_before_it_only_what_it_tells_of_it(
+    told: str, *, long_before: bool
+) -> None:
+    """Who drinks no wine may have drunk it, unless they say that they never did."""
+    denied = negation(told, "drink wine", 3)
+    found = [Visibility(now=NOW, valid_at=day(at)).counts(denied) for at in (-500, 2, 3, 4)]
+    assert found == [long_before, long_before, True, True]
 
 
 def test_an_episode_is_not_bound_to_a_time_of_truth() -> None:
