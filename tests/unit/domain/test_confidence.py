@@ -142,6 +142,7 @@ def test_close_weights_are_accepted() -> None:
         *((name, value) for name in ConfidenceWeights.model_fields for value in (-0.1,)),
         *((name, 1.1) for name in ConfidenceWeights.model_fields if name != "decay_days"),
         ("decay_days", 0.0),
+        ("decay_days", 1e9),
         ("surprise", 0.1),
     ],
 )
