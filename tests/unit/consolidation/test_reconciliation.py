@@ -327,6 +327,8 @@ def test_a_change_in_other_words_is_told_in_those_of_what_it_changes(
     assert new.content.removeprefix("The review ").removeprefix("is ") == f"{holds}."
     assert (new.kind, new.supersedes, old.superseded_by) == (MemoryKind.NOTE, (old.id,), new.id)
     assert old.content == f"The review {' '.join(known)}."
+    # Half of its words are the first turn's.
+    assert {*new.source_episode_ids} == {first.id, second.id}
 
 
 def test_only_what_says_that_it_began_is_a_change_in_other_words() -> None:

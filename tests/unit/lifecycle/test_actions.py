@@ -282,7 +282,7 @@ def test_only_commitments_are_resolved() -> None:
 def test_what_nothing_replaces_any_more_holds_unless_the_user_disputes_it() -> None:
     """Refuted since it was replaced, or last told; a dispute of two is settled elsewhere."""
     over: dict[str, Any] = {"status": "superseded", "superseded_by": "x"}
-    over["superseded_known_at"] = day(4)
+    over |= {"superseded_known_at": day(4), "valid_to": day(4)}
     plain = decisions.holding_again(semantic(**over))
     assert (plain.status, plain.superseded_by) == (MemoryStatus.ACTIVE, None)
     assert isinstance(plain, SemanticMemory)
@@ -291,7 +291,7 @@ def test_what_nothing_replaces_any_more_holds_unless_the_user_disputes_it() -> N
     doubted = said.confidence.model_copy(update={"verification": Verification.DISPUTED})
     refuted = decisions.holding_again(said.model_copy(update={"confidence": doubted}))
     assert (refuted.status, refuted.superseded_by) == (MemoryStatus.SUPERSEDED, None)
-    assert refuted.refuted_at == day(4)
+    assert (refuted.refuted_at, refuted.valid_to) == (day(4), None)
     undated = {"confidence": doubted, "superseded_known_at": None}
     since = decisions.holding_again(said.model_copy(update=undated))
     assert since.refuted_at == doubted.last_confirmed

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -311,6 +313,18 @@ def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_t
         assert alone(memory, by=weights(period=1)) == 0.0
 
 
+def test_a_day_that_was_told_is_that_day_wherever_it_is_asked_for() -> None:
+    """The first of June in UTC is the first of June in Tokyo; the moment of a turn is what it is."""
+    begin = datetime(2026, 6, 1, tzinfo=ZoneInfo("Asia/Tokyo"))
+    question = asks(period=Period(begin, begin + timedelta(days=1)))
+    told = datetime(2026, 6, 1, 20, tzinfo=UTC)
+    by = weights(period=1)
+    dated = semantic("tea", 9).model_copy(update={"event_at": told})
+    assert alone(dated, by=by, question=question) == 1.0
+    undated = dated.model_copy(update={"known_at": told})
+    assert alone(undated, by=by, question=question) == 0.0
+
+
 @pytest.mark.parametrize(
     ("period", "at", "worth"),
     [
@@ -438,7 +452,7 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
         (
             semantic("tea", superseded_known_at=day(5), valid_to=day(5)),
             {"as_of": day(9), "valid_at": day(1)},
-            {"known at", "true at"},
+            {f"known at {day(9).isoformat()}, true at"},
             {"not replaced"},
         ),
     ],
