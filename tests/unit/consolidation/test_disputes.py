@@ -17,6 +17,7 @@ from engram.domain.plan import Discard, Reason, Statement, StoreEpisode
 from engram.domain.rules import LifecycleRules
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import disputed
+from engram.lifecycle.policies import is_open_promise, is_outcome
 from tests.support.reconciliation import ReconciledKnowledge, on, said, stated
 
 
@@ -232,9 +233,16 @@ def test_a_promise_that_no_longer_holds_was_kept_unless_the_turn_says_otherwise(
         promise = {"category": Category.COMMITMENT}
         knowledge.hear(first, stated(first, "promised to", "call Bo", **promise))
         end = stated(later, "promised to", "call Bo", holds=False, ended=ended, **promise)
+        assert [is_open_promise(m) for m in knowledge.of("call bo")] == [True]
         knowledge.hear(later, end)
         called = min(knowledge.of("call bo"), key=lambda m: m.known_at)
         assert (called.resolution, called.resolved_at) == (resolution, on(9))
+        assert not any(is_open_promise(m) for m in knowledge.of("call bo"))
+        # Told once more that it ended, it has not ended twice.
+        again = said(12)
+        knowledge.hear(again, end.model_copy(update={"episode_ids": (again.id,)}))
+        [outcome] = [m for m in knowledge.of("call bo") if is_outcome(m)]
+        assert {*outcome.source_episode_ids} == {later.id, again.id}
 
 
 def test_of_others_everybody_speaks_in_the_third_person() -> None:

@@ -127,3 +127,17 @@ def test_what_says_the_same_as_what_was_refuted_stands_behind_it() -> None:
     known.apply(places(SCOPE, known.known.values(), NOW))
     assert known.known[echo.id] == echo
     assert _ends(known)["porto"] is None
+
+
+def test_what_holds_again_after_a_middle_that_was_taken_for_wrong_is_a_part_of_its_own() -> None:
+    """Porto, Oslo, Porto: told while Oslo was refuted, both are one; with Oslo back they are two."""
+    known = _cities("porto", "oslo")
+    _refuted(known, "oslo")
+    known.hear(turn := said(3), stated(turn, "lives in", "porto"))
+    assert len(known.of("porto")) == 1
+    [oslo] = known.of("oslo")
+    known.known[oslo.id] = oslo.model_copy(update={"refuted_at": None})
+    known.apply(places(SCOPE, known.known.values(), NOW))
+    first, second = known.of("porto")
+    assert (first.valid_to, second.valid_from, second.valid_to) == (on(2), on(3), None)
+    assert (second.namespace, second.derived_at) == (SCOPE.namespace, NOW)

@@ -314,7 +314,7 @@ def test_what_was_said_or_happened_in_the_time_that_is_named_gets_the_share_of_t
 
 
 def test_a_day_that_was_told_is_that_day_wherever_it_is_asked_for() -> None:
-    """The first of June in UTC is the first of June in Tokyo; the moment of a turn is what it is."""
+    """The first of June in UTC is that in Tokyo; the moment of a turn is what it is."""
     begin = datetime(2026, 6, 1, tzinfo=ZoneInfo("Asia/Tokyo"))
     question = asks(period=Period(begin, begin + timedelta(days=1)))
     told = datetime(2026, 6, 1, 20, tzinfo=UTC)
@@ -455,8 +455,14 @@ def test_each_part_that_speaks_for_a_memory_is_told_by_its_name() -> None:
             {f"known at {day(9).isoformat()}, true at"},
             {"not replaced"},
         ),
+        (
+            semantic("tea", superseded_known_at=day(9), valid_to=day(9)),
+            {"as_of": day(9), "valid_at": day(1)},
+            {"known at"},
+            {"not replaced"},
+        ),
     ],
-    ids=["a turn", "no beginning", "with one", "known then", "replaced by then"],
+    ids=["a turn", "no beginning", "with one", "known then", "replaced by then", "just then"],
 )
 def test_an_explanation_states_no_check_that_was_not_made(
     memory: AnyMemory, more: dict[str, Any], told: set[str], untold: set[str]
