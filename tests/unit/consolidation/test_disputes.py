@@ -242,7 +242,7 @@ def test_a_promise_that_no_longer_holds_was_kept_unless_the_turn_says_otherwise(
         again = said(12)
         knowledge.hear(again, end.model_copy(update={"episode_ids": (again.id,)}))
         [outcome] = [m for m in knowledge.of("call bo") if is_outcome(m)]
-        assert {*outcome.source_episode_ids} == {later.id, again.id}
+        assert {*outcome.source_episode_ids} == {first.id, later.id, again.id}
 
 
 def test_of_others_everybody_speaks_in_the_third_person() -> None:

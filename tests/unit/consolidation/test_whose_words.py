@@ -130,7 +130,7 @@ def test_what_says_the_same_as_what_was_refuted_stands_behind_it() -> None:
 
 
 def test_what_holds_again_after_a_middle_that_was_taken_for_wrong_is_a_part_of_its_own() -> None:
-    """Porto, Oslo, Porto: told while Oslo was refuted, both are one; with Oslo back they are two."""
+    """Porto, Oslo, Porto: one memory where Oslo was refuted is two where Oslo is back."""
     known = _cities("porto", "oslo")
     _refuted(known, "oslo")
     known.hear(turn := said(3), stated(turn, "lives in", "porto"))
