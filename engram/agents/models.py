@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Generic
@@ -241,17 +241,28 @@ class _MeteredModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         meter = meter_that_is_up()
+        asked = super().request(messages, model_settings, model_request_parameters)
         if meter is None:
-            response = await super().request(messages, model_settings, model_request_parameters)
-            return _whole(response, model_request_parameters)
+            return _whole(await _in_form(asked), model_request_parameters)
         try:
-            response = await super().request(messages, model_settings, model_request_parameters)
+            response = await _in_form(asked)
         except BaseException:
             # Also what was cut off: the provider may well charge for it.
             meter.add(ModelSpent(model=self.model_id, requests=1, failed_requests=1))
             raise
         meter.add(_answered(self.model_id, response, _cost(response)))
         return _whole(response, model_request_parameters)
+
+
+async def _in_form(answer: Awaitable[ModelResponse]) -> ModelResponse:
+    """The answer; what is none, such as ``{"choices": []}``, is refused as that.
+
+    Pydantic AI takes some of it for granted, and fails as it looks for what is not there.
+    """
+    try:
+        return await answer
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UnexpectedModelBehavior("The provider's answer lacks a part of one.") from error
 
 
 def _whole(response: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
