@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pydantic_ai.models
 import pytest
@@ -29,7 +29,7 @@ from engram.agents.asking import Rules, thinker
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
 from engram.agents.models import as_engram_error, make_model
-from engram.agents.requests import ExtractionRequest, read_prompt
+from engram.agents.requests import ExtractionRequest, PromiseView, read_prompt
 from engram.contracts.messages import metering
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
@@ -57,6 +57,44 @@ async def test_the_prompt_is_one_document_in_which_a_turn_cannot_pose_as_another
     assert [t.alias for t in request.turns] == ["e1", "e2"]
     assert request.turns[0].content == evil.content
     assert evil.id not in prompt
+
+
+@pytest.mark.parametrize(
+    ("words", "promise", "shown"),
+    [
+        ("Mira has her slides now.", "send Mira the slides", True),
+        ("I phoned grandma.", "ring Gran", True),
+        ("Die Folie ist bei Mira.", "Ben die Folien schicken", True),
+        ("米拉收到了幻灯片。", "给本发幻灯片", True),
+        ("Done, at last.", "call you back", True),
+        ("I sent it.", "send Ben the report", True),
+        ("Lovely weather in Porto.", "send Mira the slides", False),
+        ("I will be back with them by noon.", "bring her the book by Friday", False),
+        ("今天下雨。", "给本发幻灯片", False),
+    ],
+)
+async def test_a_model_is_shown_the_promises_that_its_turns_may_mean(
+    words: str, promise: str, shown: bool
+) -> None:
+    """By a telling word of theirs: the others cost as much each time, and nothing ends them."""
+    model, asked = scripted({"reasoning": "nothing", "statements": []})
+    turn = said(1).model_copy(update={"content": words})
+    made = PromiseView(subject="user", object=promise, said_at=turn.timestamp - timedelta(days=1))
+    await ExtractionAgent(model).extract([turn], promised=[made])
+    request = read_prompt(user_prompt(asked[0]))
+    assert isinstance(request, ExtractionRequest)
+    assert request.promised == ((made,) if shown else ())
+
+
+async def test_what_the_turns_before_name_counts_for_what_is_promised() -> None:
+    """A bare "Yes, done" ends what it answers."""
+    model, asked = scripted({"reasoning": "nothing", "statements": []})
+    turn = said(2).model_copy(update={"content": "Yes, done."})
+    question = said(1).model_copy(update={"content": "Did Mira get the slides?"})
+    before = turn.timestamp - timedelta(days=1)
+    made = PromiseView(subject="user", object="send Mira the slides", said_at=before)
+    await ExtractionAgent(model).extract([turn], before=[question], promised=[made])
+    assert '"object":"send Mira the slides"' in user_prompt(asked[0])
 
 
 async def test_statements_name_episodes_by_id_and_carry_what_they_cost() -> None:
