@@ -46,7 +46,15 @@ from engram.language.periods import end_told, starts_told
 from engram.language.personal_data import secrets_in
 from engram.language.secrets import tells_a_secret
 from engram.language.statements.taken_back import is_wrong
-from engram.language.text import BARE_WORDS, SMALL_WORDS, as_spelled, fold, plain, stem
+from engram.language.text import (
+    BARE_WORDS,
+    SMALL_WORDS,
+    as_spelled,
+    fold,
+    plain,
+    stem,
+    topic_stems,
+)
 from engram.language.vocabulary import expression
 
 # --- from what a model answers to statements: quotations checked, context told from testimony
@@ -55,6 +63,8 @@ _EARLIEST_BELIEVABLE: Final = datetime(1800, 1, 1, tzinfo=UTC)
 _LATEST_BELIEVABLE: Final = datetime(2200, 1, 1, tzinfo=UTC)
 # A quotation of fewer words stands in many a turn.
 _TELLING_WORDS: Final = 3
+# Of a word, in whatever language: "Folie" and "Folien", "Gran" and "grandma".
+_TELLING_LETTERS: Final = 4
 # Of each turn that a model is shown again, because the next ones may be about it.
 _MOST_BEFORE: Final = 2000
 # A day that is named without its zone may be the one on which it was said.
@@ -518,7 +528,8 @@ class ExtractionAgent:
             guidance: What became of earlier statements.
             before: The turns just before those, for what is taken back of them.
             learning: What the namespace asks for.
-            promised: What was promised in other conversations, and is still open.
+            promised: What was promised in other conversations, and is still open. A model is
+                shown those that share a word with the turns.
 
         Raises:
             ModelRejected: the provider refuses for good.
@@ -532,6 +543,8 @@ class ExtractionAgent:
         heard = [turn for turn in map(without_injected_context, before) if turn.content.strip()]
         latest = max(turn.timestamp for turn in spoken)
         still_open = tuple(one for one in promised if one.said_at < latest)
+        if not self.is_free:
+            still_open = tuple(_spoken_of(still_open, [*heard, *spoken]))
         try:
             answer, use = await self._answered(shown, guidance, heard, learning, still_open)
         except ModelRejected as error:
@@ -607,6 +620,29 @@ def with_promises(
         else:
             found.pop(key, None)
     return list(found.values())
+
+
+def _spoken_of(promised: Sequence[PromiseView], turns: Iterable[Episode]) -> list[PromiseView]:
+    """The promises that may be meant in these turns: a telling word of theirs stands there.
+
+    Each is paid for with each request. Of "call you back" no word tells: it may always be meant.
+    """
+    if not promised:
+        return []
+    said = _beginnings(" ".join(turn.content for turn in turns))
+    named = [(one, _beginnings(one.object)) for one in promised]
+    return [one for one, words in named if not words or not words.isdisjoint(said)]
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    """What telling words begin with; where no space parts words, each two letters in a row."""
+    found: set[str] = set()
+    for word in topic_stems(text):
+        if _runs_on(word):
+            found.update(word[at : at + 2] for at in range(max(len(word) - 1, 1)))
+        else:
+            found.add(word[:_TELLING_LETTERS])
+    return frozenset(found)
 
 
 def _view(alias: str, episode: Episode) -> TurnView:

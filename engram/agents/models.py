@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Generic
@@ -31,7 +31,15 @@ from engram.agents.requests import ExtractionRequest, LinkingRequest, as_prompt
 from engram.contracts.consolidation import ModelUse
 from engram.contracts.messages import ModelSpent, meter_that_is_up
 from engram.errors import EngramError, ModelAnswerUnusable, ModelRejected, ModelUnavailable
-from engram.providers import delay_asked_for, is_of_the_account, is_refusal
+from engram.providers import (
+    check_set_up,
+    delay_asked_for,
+    is_of_the_account,
+    is_refusal,
+    making_providers,
+    place_without_answer,
+    why_unusable,
+)
 
 # --- language models by name, and what their failures mean to Engram
 
@@ -47,6 +55,7 @@ _FAILURES: Final = (
     *(AgentRunError, FallbackExceptionGroup, UserError),
     *(TimeoutError, ConnectionError),
 )
+_MODEL_NAMES: Final = "<provider>:<model> as Pydantic AI knows them; for ENGRAM_MODEL also rules"
 _ACCOUNT_HINT = "Check the API key, the model's name in ENGRAM_MODEL, and the account's quota."
 _REQUEST_HINT = (
     "Nothing was changed. It may be too long for the model (ENGRAM_EXTRACTION_BATCH_BYTES), or "
@@ -62,15 +71,20 @@ def make_model(spec: str) -> Model:
             none: see :func:`engram.agents.asking.thinker`.
 
     Raises:
-        ModelRejected: no such model, its package is missing, or its key is not set.
+        ModelRejected: no such model, its package is missing, its key is not set or cannot be sent,
+            or its address is none.
     """
+    check_set_up(spec)
     try:
-        return infer_model(spec)
-    except (UserError, ImportError, ValueError) as error:
+        return infer_model(spec, making_providers(spec))
+    except Exception as error:  # each client has errors of its own for what it misses
+        unusable = why_unusable(error, spec)
+        known = unusable.hint is not None
         raise ModelRejected(
-            f"The model {spec!r} cannot be used: {error}",
-            allowed="<provider>:<model> as Pydantic AI knows them; for ENGRAM_MODEL also rules",
-            hint="Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
+            f"The model {spec!r} cannot be used{unusable.why}.",
+            allowed=None if known else _MODEL_NAMES,
+            hint=unusable.hint
+            or "Set ENGRAM_MODEL, the provider's API key, and install the provider's extra.",
         ) from error
 
 
@@ -121,8 +135,12 @@ def as_engram_error(error: Exception) -> EngramError:
             details={"refused": "account" if of_account else "request"}
             | ({"status": status} if status else {}),
         )
+    place = place_without_answer(error)
     return ModelUnavailable(
-        f"The model cannot answer now ({kind}).", details=delay_asked_for(error)
+        f"The model cannot answer now ({kind}).",
+        hint=place
+        and f"Nothing answers at {place}. Check that address (OPENAI_BASE_URL and the like).",
+        details=delay_asked_for(error),
     )
 
 
@@ -241,17 +259,28 @@ class _MeteredModel(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         meter = meter_that_is_up()
+        asked = super().request(messages, model_settings, model_request_parameters)
         if meter is None:
-            response = await super().request(messages, model_settings, model_request_parameters)
-            return _whole(response, model_request_parameters)
+            return _whole(await _in_form(asked), model_request_parameters)
         try:
-            response = await super().request(messages, model_settings, model_request_parameters)
+            response = await _in_form(asked)
         except BaseException:
             # Also what was cut off: the provider may well charge for it.
             meter.add(ModelSpent(model=self.model_id, requests=1, failed_requests=1))
             raise
         meter.add(_answered(self.model_id, response, _cost(response)))
         return _whole(response, model_request_parameters)
+
+
+async def _in_form(answer: Awaitable[ModelResponse]) -> ModelResponse:
+    """The answer; what is none, such as ``{"choices": []}``, is refused as that.
+
+    Pydantic AI takes some of it for granted, and fails as it looks for what is not there.
+    """
+    try:
+        return await answer
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UnexpectedModelBehavior("The provider's answer lacks a part of one.") from error
 
 
 def _whole(response: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:

@@ -35,7 +35,14 @@ from engram.errors import (
 )
 from engram.giving_way import computed
 from engram.ports import SparseVector, TextVectors
-from engram.providers import delay_asked_for, is_refusal
+from engram.providers import (
+    check_set_up,
+    delay_asked_for,
+    is_refusal,
+    making_providers,
+    place_without_answer,
+    why_unusable,
+)
 
 # --- what a provider's errors mean for the caller: try again, or change something
 
@@ -60,7 +67,9 @@ def translate(error: Exception, identity: str) -> EngramError:
     if isinstance(error, TimeoutError):
         return _retry(f"The embedding model {identity} did not answer in time.", error)
     if isinstance(error, ModelAPIError):
-        return _retry(f"The embedding model {identity} could not be reached.", error)
+        place = place_without_answer(error)
+        at = f" at {place}" if place else ""
+        return _retry(f"The embedding model {identity} could not be reached{at}.", error)
     return _retry(f"The embedding model {identity} failed with {type(error).__name__}.", error)
 
 
@@ -77,6 +86,7 @@ def _retry(message: str, error: Exception) -> EmbeddingFailed:
 # script; the BM25 side always covers the whole text.
 REMOTE_TEXT_BYTES = 16_000
 REQUEST_SECONDS = 30.0
+_NAMES = "wordllama, fastembed:<model>, or <provider>:<model> as Pydantic AI names them"
 _PROBE = "A probe of the size of the vectors."
 
 
@@ -97,15 +107,19 @@ def _model_named(name: str) -> EmbeddingModel:
 
 
 def _inferred(model: EmbeddingModel | str) -> EmbeddingModel:
+    if not isinstance(model, str):
+        return model
+    check_set_up(model)
     try:
-        return infer_embedding_model(model)
-    except UserError as error:
-        raise translate(error, str(model)) from error
-    except (ValueError, ImportError) as error:
-        raise InvalidSettings(
-            f"The embedding model {model!r} cannot be used: {error}.",
-            allowed="wordllama, fastembed:<model>, or <provider>:<model> as Pydantic AI names them",
-        ) from error
+        return infer_embedding_model(model, provider_factory=making_providers(model))
+    except Exception as error:
+        unusable = why_unusable(error, model)
+        message = f"The embedding model {model!r} cannot be used{unusable.why}."
+        if isinstance(error, ImportError | ValueError):
+            allowed = None if unusable.hint else _NAMES
+            raise InvalidSettings(message, allowed=allowed, hint=unusable.hint) from error
+        hint = unusable.hint or "Check the key and address of the provider, and ENGRAM_EMBEDDER."
+        raise ModelRejected(message, hint=hint) from error
 
 
 class PydanticEmbedder:

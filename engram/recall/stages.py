@@ -611,8 +611,9 @@ async def reranked(
     except TimeoutError:
         _log.warning("the reranker failed; the order stays", reason="no answer in time")
         return list(found)
-    except EngramError as error:
-        _log.warning("the reranker failed; the order stays", reason=error.code)
+    except Exception as error:  # noqa: BLE001 - logged, and gone on without, whoever wrote it
+        reason = error.code if isinstance(error, EngramError) else type(error).__name__
+        _log.warning("the reranker failed; the order stays", reason=reason)
         return list(found)
     if len(said) != len(found):
         _log.warning("the reranker failed; the order stays", reason="wrong number of scores")

@@ -148,6 +148,7 @@ REFUSAL = Reply(refusal="I cannot help with that.")
     [
         (CUT_OFF, ModelRejected, {"refused": "request", "cut_off": True}),
         (REFUSAL, ModelRejected, {"refused": "request"}),
+        (Reply(hollow=True), ModelAnswerUnusable, {}),
         (failing(400), ModelRejected, {"refused": "request", "status": 400}),
         (failing(401), ModelRejected, {"refused": "account", "status": 401}),
         (failing(404), ModelRejected, {"refused": "account", "status": 404}),

@@ -24,6 +24,7 @@ class Reply:
         refusal: What it says instead of answering.
         status: HTTP status; past 399 the answer is an error.
         headers: Of the response.
+        hollow: Whether the answer has nothing where the model's words belong.
         hangs: Whether it never answers.
     """
 
@@ -32,6 +33,7 @@ class Reply:
     refusal: str | None = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    hollow: bool = False
     hangs: bool = False
 
 
@@ -147,9 +149,9 @@ def _response(asked: Asked, reply: Reply) -> bytes:
     if reply.status >= 400:
         content: object = {"error": {"message": "no", "type": "test", "code": None}}
     elif asked.path.endswith("/responses"):
-        content = _as_response(asked, reply)
+        content = _as_response(asked, reply) | ({"output": None} if reply.hollow else {})
     else:
-        content = _as_completion(asked, reply)
+        content = _as_completion(asked, reply) | ({"choices": []} if reply.hollow else {})
     body = json.dumps(content).encode()
     headers = {
         "content-type": "application/json",

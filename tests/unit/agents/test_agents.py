@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+import pydantic_ai.models
 import pytest
 from pydantic_ai.exceptions import (
     ModelAuthenticationError,
@@ -27,13 +29,15 @@ from engram.agents.asking import Rules, thinker
 from engram.agents.extraction import EXTRACTION_VERSION, ExtractionAgent
 from engram.agents.linking import LINKING_VERSION, LinkingAgent
 from engram.agents.models import as_engram_error, make_model
-from engram.agents.requests import ExtractionRequest, read_prompt
+from engram.agents.requests import ExtractionRequest, PromiseView, read_prompt
 from engram.contracts.messages import metering
 from engram.domain.memories import LinkKind, SemanticMemory
 from engram.domain.plan import Discard, LinkGraph, UpdateNote
 from engram.domain.slots import by_role
-from engram.errors import ModelAnswerUnusable, ModelRejected, ModelUnavailable
+from engram.embedding.choice import make_embedder
+from engram.errors import EmbeddingFailed, ModelAnswerUnusable, ModelRejected, ModelUnavailable
 from engram.lifecycle.links import Observed, linked
+from tests.support.ports import free_port
 from tests.support.reconciliation import NOW, ReconciledKnowledge, said, stated
 from tests.support.rules_model import RulesModel
 from tests.support.scripted_model import failing, scripted, statement, user_prompt
@@ -53,6 +57,44 @@ async def test_the_prompt_is_one_document_in_which_a_turn_cannot_pose_as_another
     assert [t.alias for t in request.turns] == ["e1", "e2"]
     assert request.turns[0].content == evil.content
     assert evil.id not in prompt
+
+
+@pytest.mark.parametrize(
+    ("words", "promise", "shown"),
+    [
+        ("Mira has her slides now.", "send Mira the slides", True),
+        ("I phoned grandma.", "ring Gran", True),
+        ("Die Folie ist bei Mira.", "Ben die Folien schicken", True),
+        ("米拉收到了幻灯片。", "给本发幻灯片", True),
+        ("Done, at last.", "call you back", True),
+        ("I sent it.", "send Ben the report", True),
+        ("Lovely weather in Porto.", "send Mira the slides", False),
+        ("I will be back with them by noon.", "bring her the book by Friday", False),
+        ("今天下雨。", "给本发幻灯片", False),
+    ],
+)
+async def test_a_model_is_shown_the_promises_that_its_turns_may_mean(
+    words: str, promise: str, shown: bool
+) -> None:
+    """By a telling word of theirs: the others cost as much each time, and nothing ends them."""
+    model, asked = scripted({"reasoning": "nothing", "statements": []})
+    turn = said(1).model_copy(update={"content": words})
+    made = PromiseView(subject="user", object=promise, said_at=turn.timestamp - timedelta(days=1))
+    await ExtractionAgent(model).extract([turn], promised=[made])
+    request = read_prompt(user_prompt(asked[0]))
+    assert isinstance(request, ExtractionRequest)
+    assert request.promised == ((made,) if shown else ())
+
+
+async def test_what_the_turns_before_name_counts_for_what_is_promised() -> None:
+    """A bare "Yes, done" ends what it answers."""
+    model, asked = scripted({"reasoning": "nothing", "statements": []})
+    turn = said(2).model_copy(update={"content": "Yes, done."})
+    question = said(1).model_copy(update={"content": "Did Mira get the slides?"})
+    before = turn.timestamp - timedelta(days=1)
+    made = PromiseView(subject="user", object="send Mira the slides", said_at=before)
+    await ExtractionAgent(model).extract([turn], before=[question], promised=[made])
+    assert '"object":"send Mira the slides"' in user_prompt(asked[0])
 
 
 async def test_statements_name_episodes_by_id_and_carry_what_they_cost() -> None:
@@ -307,6 +349,92 @@ def test_a_model_that_cannot_be_used_says_why(spec: str, monkeypatch: pytest.Mon
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ModelRejected):
         make_model(spec)
+
+
+NO_KEY, NO_ADDRESS = "OPENAI_API_KEY cannot be sent", "OPENAI_BASE_URL is no address"
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "said"),
+    [
+        ("", None, "without OPENAI_API_KEY"),
+        ("sk-secret\n", None, NO_KEY),
+        ("sk-secret ", None, NO_KEY),
+        ("sk-sécret", None, NO_KEY),
+        ("sk-secret", "", NO_ADDRESS),
+        ("sk-secret", "localhost:9/v1", NO_ADDRESS),
+        ("sk-secret", "http://user:secret@host:99999/v1", NO_ADDRESS),
+        ("sk-secret", "http:///v1", NO_ADDRESS),
+    ],
+)
+def test_what_no_request_could_be_sent_with_is_refused_when_the_model_is_made(
+    key: str, address: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the variable's name, and without a word of what is in it; for an embedder, too."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    if address is not None:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+    for make in (make_model, make_embedder):
+        with pytest.raises(ModelRejected, match=said) as refused:
+            make("openai:some-model")
+        assert "cret" not in str(refused.value)
+        assert refused.value.hint is not None
+
+
+def test_a_key_that_is_set_to_nothing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of one's own may ask for no key, and compose files hand on empty variables."""
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:8000/v1")
+    for spec in ("openai:qwen3", "openai-chat:qwen3"):
+        assert make_model(spec).base_url == "http://localhost:8000/v1/"
+    assert make_embedder("openai:qwen3").identity.startswith("openai:qwen3")
+
+
+@pytest.mark.parametrize(
+    ("provider", "hint"),
+    [
+        ("anthropic", "pip install '.[anthropic]' in a checkout of Engram"),
+        ("google", "pip install '.[google]' in a checkout of Engram"),
+        ("groq", "groq"),
+    ],
+)
+def test_a_missing_package_is_told_with_the_extra_that_brings_it(
+    provider: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engram's own extra, where there is one, not one of another package."""
+    monkeypatch.setitem(sys.modules, f"pydantic_ai.providers.{provider}", None)
+    with pytest.raises(ModelRejected) as refused:
+        make_model(f"{provider}:some-model")
+    assert hint in (refused.value.hint or "")
+
+
+def test_a_missing_key_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with what else could be done with Pydantic AI."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(ModelRejected) as refused:
+        make_model("openai:gpt-5-mini")
+    said = "The model 'openai:gpt-5-mini' cannot be used without OPENAI_API_KEY."
+    assert str(refused.value) == f"{said} Set OPENAI_API_KEY."
+
+
+@pytest.mark.usefixtures("provider_clients_go")
+async def test_where_nothing_answers_is_told_without_what_else_stands_in_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Host and port, also of an embedder; a password in the address is told to nobody."""
+    place = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    monkeypatch.setenv("OPENAI_BASE_URL", place.replace("//", "//ada:secret@") + "/v1")
+    with pydantic_ai.models.override_allow_model_requests(allow_model_requests=True):
+        with pytest.raises(ModelUnavailable) as away:
+            await ExtractionAgent(make_model("openai-chat:gpt-5-mini")).extract([said(1)])
+        with pytest.raises(EmbeddingFailed) as lost:
+            await make_embedder("openai:some-model").embed_query("hello")
+    assert f"Nothing answers at {place}." in str(away.value)
+    assert f"could not be reached at {place}." in str(lost.value)
+    assert "secret" not in f"{away.value} {lost.value}"
 
 
 def test_rules_need_no_provider() -> None:

@@ -137,7 +137,7 @@ async def test_the_model_is_asked_only_when_asked_for(
     says(await local.model_answers(around(data, away)), State.OK, "not asked")
     with pydantic_ai.models.override_allow_model_requests(True):
         found = await local.model_answers(around(data, away, ask_model=True))
-    says(found, State.FAILED, "cannot answer now")
+    says(found, State.FAILED, "cannot answer now", f"127.0.0.1:{port}")
     there = around(data, {"ENGRAM_MODEL": "test"}, ask_model=True)
     says(await local.model_answers(there), State.OK, "answered")
 

@@ -45,7 +45,7 @@ TALK = (
 class Scripted:
     """Prefers what holds a word; fails if told to."""
 
-    def __init__(self, word: str, failure: EngramError | None = None) -> None:
+    def __init__(self, word: str, failure: Exception | None = None) -> None:
         self.word, self.failure = word, failure
         self.seen: list[str] = []
 
@@ -114,10 +114,12 @@ BUSY = failing(ModelHTTPError(429, "m"))
     "reranker",
     [
         Scripted("", ModelUnavailable("It is down.")),
+        Scripted("", ZeroDivisionError("of the answers' words: none")),
         ModelReranker(BUSY),
+        ModelReranker(failing(IndexError("list index out of range"))),
         ModelReranker(FallbackModel(BUSY, BUSY)),
     ],
-    ids=["of one's own", "a model", "several models"],
+    ids=["of one's own", "a faulty one of one's own", "a model", "no answer", "several models"],
 )
 async def test_without_its_word_the_order_stays(memories: Memories, reranker: Reranker) -> None:
     """A reranker that fails costs nothing but its help."""
