@@ -65,6 +65,8 @@ _LATEST_BELIEVABLE: Final = datetime(2200, 1, 1, tzinfo=UTC)
 _TELLING_WORDS: Final = 3
 # Of a word, in whatever language: "Folie" and "Folien", "Gran" and "grandma".
 _TELLING_LETTERS: Final = 4
+# Promises that a model is shown whatever is said: it knows that "settled my debt" paid Tom back.
+_ALWAYS_SHOWN: Final = 10
 # Of each turn that a model is shown again, because the next ones may be about it.
 _MOST_BEFORE: Final = 2000
 # A day that is named without its zone may be the one on which it was said.
@@ -529,7 +531,7 @@ class ExtractionAgent:
             before: The turns just before those, for what is taken back of them.
             learning: What the namespace asks for.
             promised: What was promised in other conversations, and is still open. A model is
-                shown those that share a word with the turns.
+                shown the latest, and those that share a word with the turns.
 
         Raises:
             ModelRejected: the provider refuses for good.
@@ -623,15 +625,20 @@ def with_promises(
 
 
 def _spoken_of(promised: Sequence[PromiseView], turns: Iterable[Episode]) -> list[PromiseView]:
-    """The promises that may be meant in these turns: a telling word of theirs stands there.
+    """The latest promises, and those that may be meant: a telling word of theirs stands there.
 
     Each is paid for with each request. Of "call you back" no word tells: it may always be meant.
     """
-    if not promised:
-        return []
+    if len(promised) <= _ALWAYS_SHOWN:
+        return list(promised)
+    since = sorted((one.said_at for one in promised), reverse=True)[_ALWAYS_SHOWN - 1]
     said = _beginnings(" ".join(turn.content for turn in turns))
     named = [(one, _beginnings(one.object)) for one in promised]
-    return [one for one, words in named if not words or not words.isdisjoint(said)]
+    return [
+        one
+        for one, words in named
+        if one.said_at >= since or not words or not words.isdisjoint(said)
+    ]
 
 
 def _beginnings(text: str) -> frozenset[str]:

@@ -76,14 +76,19 @@ async def test_the_prompt_is_one_document_in_which_a_turn_cannot_pose_as_another
 async def test_a_model_is_shown_the_promises_that_its_turns_may_mean(
     words: str, promise: str, shown: bool
 ) -> None:
-    """By a telling word of theirs: the others cost as much each time, and nothing ends them."""
-    model, asked = scripted({"reasoning": "nothing", "statements": []})
+    """The ten latest, and by a telling word of theirs: others cost as much each time."""
     turn = said(1).model_copy(update={"content": words})
-    made = PromiseView(subject="user", object=promise, said_at=turn.timestamp - timedelta(days=1))
-    await ExtractionAgent(model).extract([turn], promised=[made])
-    request = read_prompt(user_prompt(asked[0]))
-    assert isinstance(request, ExtractionRequest)
-    assert request.promised == ((made,) if shown else ())
+    made = PromiseView(subject="user", object=promise, said_at=turn.timestamp - timedelta(days=9))
+    latest = [
+        made.model_copy(update={"object": f"water plant {n}", "said_at": said(0).timestamp})
+        for n in range(10)
+    ]
+    for promised, told in ([*latest, made], shown), ([*latest[1:], made], True):
+        model, asked = scripted({"reasoning": "nothing", "statements": []})
+        await ExtractionAgent(model).extract([turn], promised=promised)
+        request = read_prompt(user_prompt(asked[0]))
+        assert isinstance(request, ExtractionRequest)
+        assert request.promised == (tuple(promised) if told else tuple(latest))
 
 
 async def test_what_the_turns_before_name_counts_for_what_is_promised() -> None:
