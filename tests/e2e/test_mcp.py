@@ -272,6 +272,38 @@ async def test_each_request_has_its_own_user(up: Up) -> None:
         assert not [other for other in users if other != user and other in told]
 
 
+async def test_what_was_forgotten_can_be_said_again(up: Up) -> None:
+    """It is kept under another id, and only once where the call is sent again."""
+    said = {"text": "My locker code is 4711."}
+    async with up.client(up.key("again", "--access", "write", "--user", "dora")) as client:
+        for _ in range(3):
+            kept = await answer(client, "remember", **said)
+            assert kept.startswith("Kept as ")
+            again = await answer(client, "remember", **said)
+            assert again.startswith(f"Already kept as {_kept_id(kept)};")
+            assert said["text"] in await answer(client, "read", memory_id=_kept_id(kept))
+            await answer(client, "forget", memory_id=_kept_id(kept))
+
+
+async def test_what_is_said_again_after_the_end_is_another_turn(up: Up) -> None:
+    """A session of a day ends more than once: what changes back in it is told again."""
+    moves = ["I live in Oslo.", "I moved to Bergen."]
+    async with up.client(up.key("back", "--access", "write", "--user", "carl")) as client:
+        kept = list[str]()
+        for move in (*moves, *moves):
+            kept += [await answer(client, "remember", text=move) for _ in range(2)]
+            assert await answer(client, "end_session") == "Ended."
+        first = [await answer(client, "remember", text=moves[0]) for _ in range(2)]
+    ids = [_kept_id(one) for one in (*kept, *first)]
+    assert ids[::2] == ids[1::2]
+    assert len(set(ids)) == 5
+
+
+def _kept_id(told: str) -> str:
+    """Of the turn that a tool says is kept."""
+    return re.split(r"[.;]", told.split("ept as ")[1])[0]
+
+
 async def test_hints_name_only_what_a_model_has(up: Up) -> None:
     """Whoever is refused is told of no method of the library that is none of the tools."""
     key = up.key("hints", "--access", "write", "--user", "ada")
