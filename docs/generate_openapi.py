@@ -15,8 +15,10 @@ from typing import Any
 
 from engram.client.engine import MemoryEngine
 from engram.server.app import create_app
-from engram.server.middleware import OwnerOnly
+from engram.server.keys import KeyFile, KeyRing
+from engram.server.middleware import ByKey
 from engram.settings import Settings
+from engram.system import system_clock
 
 PAGE = Path(__file__).with_name("openapi.json")
 
@@ -27,7 +29,10 @@ def document() -> dict[str, Any]:
     def nobody() -> MemoryEngine:
         raise AssertionError
 
-    return create_app(nobody, admission=OwnerOnly(), settings=Settings.load()).openapi()
+    settings = Settings.load()
+    # As it is served over TCP: clients that are made of it send a key.
+    keys = ByKey(KeyRing(KeyFile(settings.keys_path), system_clock), settings)
+    return create_app(nobody, admission=keys, settings=settings).openapi()
 
 
 def written(document: dict[str, Any]) -> str:

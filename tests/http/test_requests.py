@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -29,6 +30,7 @@ from engram.server.run import public_app
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
+from tests.support.page_makers import DOCS
 
 USER = "/v1/namespaces/default/users/ada"
 SECRET = "marmalade"  # noqa: S105 - content of a memory, no password
@@ -461,6 +463,13 @@ def test_the_document_is_whole(app: FastAPI) -> None:
     assert len(names) == len(set(names))
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert "HTTPValidationError" not in str(document)
+
+
+async def test_the_document_that_is_served_is_the_file(web: httpx.AsyncClient) -> None:
+    """Clients that are made of docs/openapi.json send a key, as those of a server's own do."""
+    served = (await web.get("/openapi.json")).json()
+    assert served["components"]["securitySchemes"]
+    assert served == json.loads((DOCS / "openapi.json").read_text("utf-8"))
 
 
 async def test_problems_are_as_documented(web: httpx.AsyncClient, app: FastAPI) -> None:
