@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cached_property, wraps
 from inspect import getdoc, signature
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, get_args
 
 import structlog
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
@@ -110,15 +111,36 @@ def _typed(error: Exception, doing: str) -> EngramError:
 # --- the MCP server over a user's memory, for any transport
 
 
+class _Arguments(FuncMetadata):
+    """Takes text as it came, also where it happens to be JSON.
+
+    The SDK reads JSON out of each string that need not be one: out of text that may be left
+    out, too, and ``null`` would be none.
+    """
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """See the base class."""
+        fields = self.arg_model.model_fields
+        texts = {
+            name: given
+            for name, given in data.items()
+            if isinstance(given, str)
+            and name in fields
+            and str in get_args(fields[name].annotation)
+        }
+        return super().pre_parse_json(data) | texts
+
+
 class _TypedServer(MCPServer[None]):
     """Answers arguments that cannot be used as it answers all else: typed, and without them."""
 
     def offer(self, work: Callable[..., Awaitable[str]], hints: ToolAnnotations) -> None:
         """Offer a tool; its arguments are named as the method has them."""
         self._takes[work.__name__] = signature(work).parameters.keys()
-        self.add_tool(
+        made = self._tool_manager.add_tool(
             tool(work), description=getdoc(work), annotations=hints, structured_output=False
         )
+        made.fn_metadata = _Arguments(arg_model=made.fn_metadata.arg_model)
 
     @cached_property
     def _takes(self) -> dict[str, Set[str]]:

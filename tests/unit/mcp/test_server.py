@@ -425,6 +425,26 @@ async def test_a_model_can_say_what_the_circumstances_are(engine: FakeEngine) ->
     assert "The context is empty." in text(empty)
 
 
+@pytest.mark.parametrize("words", ['{"place": "home"}', "[1]", "null", "true"])
+async def test_text_that_happens_to_be_json_is_text(engine: FakeEngine, words: str) -> None:
+    """Also where it may be left out; a list may come as JSON in a string, as clients send it."""
+
+    async def profile(_: Scope, asked: AboutSomebody) -> Profile:
+        return NOTHING_KNOWN.model_copy(update={"name": asked.name or "The user"})
+
+    engine.handlers.add(PROFILE, profile)
+    async with client_of(engine) as client:
+        told = text(await called(client, "profile", name=words))
+        found = await called(
+            client, "recall", query=words, context=words, types='["semantic"]', timezone=None
+        )
+    assert f"\n{words}, " in told
+    assert not found.is_error
+    ((_, request),) = engine.asked
+    assert (request.query, request.context) == (words, words)
+    assert request.memory_types == ("semantic",)
+
+
 async def test_the_end_of_a_long_memory_can_be_read(engine: FakeEngine) -> None:
     """What recall cuts is read part by part, line by line, and nothing in it closes the fence."""
     notes = "\n".join(f"    Item {n}: the budget of team {n} is {n} euros." for n in range(250))
