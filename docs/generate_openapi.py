@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.client.engine import MemoryEngine
-from engram.server.app import create_app
+from engram.server.app import asked_schemas, create_app
 from engram.server.keys import KeyFile, KeyRing
 from engram.server.middleware import ByKey
 from engram.settings import Settings
@@ -49,12 +49,12 @@ def breaking(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
                 yield f"{where} is gone"
             else:
                 yield from _parameters(where, operation, now)
-    schemas = new["components"]["schemas"]
+    schemas, asked = new["components"]["schemas"], asked_schemas(old)
     for name, schema in old["components"]["schemas"].items():
         if name not in schemas:
             yield f"schema {name} is gone"
         else:
-            yield from _fields(f"schema {name}", schema, schemas[name])
+            yield from _fields(f"schema {name}", schema, schemas[name], asked=name in asked)
 
 
 def _parameters(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
@@ -67,16 +67,17 @@ def _parameters(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterato
             yield f"{where}: parameter {name} must be given"
 
 
-def _fields(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+def _fields(where: str, old: dict[str, Any], new: dict[str, Any], *, asked: bool) -> Iterator[str]:
     before, now = old.get("properties", {}), new.get("properties", {})
     for name, one in before.items():
         if name not in now:
             yield f"{where}: field {name} is gone"
         elif _type(one) != _type(now[name]):
             yield f"{where}: field {name} has another type"
-    for name in new.get("required", ()):
-        if name not in old.get("required", ()):
-            yield f"{where}: field {name} must be given"
+    giving, must, may = (new, old, "must be given") if asked else (old, new, "may be missing")
+    for name in giving.get("required", ()):
+        if name in now and name not in must.get("required", ()):
+            yield f"{where}: field {name} {may}"
     for value in old.get("enum", ()):
         if value not in new.get("enum", ()):
             yield f"{where}: {value} is gone"

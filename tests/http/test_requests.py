@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from fastapi import FastAPI
 from structlog.typing import EventDict
 
 from engram.domain.access import Access
+from engram.domain.turns import ROLES
 from engram.errors import (
     EngramError,
     LostUpdate,
@@ -22,9 +24,13 @@ from engram.errors import (
     StorageUnavailable,
     TemporalNotSetUp,
     TemporalUnavailable,
+    error_codes,
+    error_from_dict,
 )
+from engram.recall.request import RecallRequest
+from engram.server.app import Problem
 from engram.server.keys import KeyRing
-from engram.server.middleware import ByKey
+from engram.server.middleware import ByKey, status_of
 from engram.server.routes import ReadinessCheck
 from engram.server.run import public_app
 from engram.settings import Settings
@@ -463,6 +469,52 @@ def test_the_document_is_whole(app: FastAPI) -> None:
     assert len(names) == len(set(names))
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert "HTTPValidationError" not in str(document)
+
+
+async def test_the_document_tells_what_must_be_given_and_what_is_answered(
+    web: httpx.AsyncClient, app: FastAPI, key_maker: KeyMaker
+) -> None:
+    """What has a default may be left out of a request, and is there in every answer."""
+    schemas = app.openapi()["components"]["schemas"]
+    assert schemas["RecallBody"]["required"] == ["query"]
+    assert schemas["Turn"]["required"] == ["content"]
+    assert schemas["Readiness"].get("required") is None
+    headers = bearer(key_maker.token())
+    turns = {"turns": [{"content": "I live in Porto.", "expires_in": 3600}]}
+    for path, body, schema in (
+        (f"{USER}/sessions/s1/turns", turns, "Receipt"),
+        (f"{USER}/recall", {"query": "Where?", "explain": True}, "RecallHit"),
+    ):
+        told = (await web.post(path, json=body, headers=headers)).json()
+        answer = told[0] if isinstance(told, list) else told
+        properties = schemas[schema]["properties"]
+        assert set(schemas[schema]["required"]) == properties.keys() == answer.keys()
+
+
+def test_the_document_tells_what_may_be_said(app: FastAPI) -> None:
+    """Closed lists are lists, a time to live may be seconds, and each field of recall is told."""
+    schemas = app.openapi()["components"]["schemas"]
+    turn, recall = (schemas[name]["properties"] for name in ("Turn", "RecallBody"))
+    assert turn["role"]["enum"] == list(ROLES)
+    assert {one.get("type") for one in turn["expires_in"]["anyOf"]} == {"number", "string", "null"}
+    for name in ("memory_types", "forms", "roles"):
+        assert recall[name]["anyOf"][0]["items"]["enum"]
+    assert recall.keys() == RecallRequest.model_fields.keys()
+    for body in ("RecallBody", "ContextBody"):
+        fields = schemas[body]["properties"].items()
+        assert [name for name, field in fields if not field.get("description")] == []
+
+
+def test_each_code_is_told_with_its_status() -> None:
+    """The page, the document and the errors have the same codes, and say the same of them."""
+    told = re.findall(
+        r"^\| `(\w+)` \| (\d+) \| (yes|no) \|", (DOCS / "http.md").read_text("utf-8"), re.MULTILINE
+    )
+    errors = [error_from_dict({"code": code}) for code in sorted(error_codes())]
+    assert told == [
+        (error.code, str(status_of(error)), "yes" if error.retryable else "no") for error in errors
+    ]
+    assert Problem.model_json_schema()["properties"]["code"]["enum"] == sorted(error_codes())
 
 
 async def test_the_document_that_is_served_is_the_file(web: httpx.AsyncClient) -> None:
