@@ -114,6 +114,7 @@ _ALWAYS: Final = {
     400: "The request cannot be read.",
     401: "The API key is unknown, revoked or expired.",
     413: "The request is too large.",
+    415: "The body of the request is compressed.",
     422: "Something in the request is not as it must be; nothing was stored.",
     429: "Too much at once; `Retry-After` says how long to wait, where it is known.",
     500: "It failed, and will fail again.",

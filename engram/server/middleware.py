@@ -286,6 +286,7 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
 _BAD_REQUEST = 400
 _NO_SUCH_PLACE = 404
 _METHOD_NOT_ALLOWED = 405
+_UNSUPPORTED = 415
 _UNAVAILABLE = 503
 
 
@@ -335,14 +336,17 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     if isinstance(error.body, bytes):
         # FastAPI reads a body that is said to be JSON, and leaves any other as it came.
-        return problem(
-            InvalidInput(
-                "The request does not say that its body is JSON.",
-                allowed="application/json",
-                hint="Send the header Content-Type: application/json.",
-            )
-        )
+        return problem(no_json())
     return problem(refused(error.errors(), "The request"))
+
+
+def no_json() -> InvalidInput:
+    """The error where a body is not said to be JSON."""
+    return InvalidInput(
+        "The request does not say that its body is JSON.",
+        allowed="application/json",
+        hint="Send the header Content-Type: application/json.",
+    )
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
@@ -453,7 +457,11 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            await _encoded()(scope, receive, send)
+            return
+        announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced) > self._max_bytes:
             await TooLarge(self._max_bytes).problem()(scope, receive, send)
             return
@@ -476,6 +484,15 @@ class BodyLimitMiddleware:
             if started:
                 raise
             await unforeseen(error)(scope, receive, send)
+
+
+def _encoded() -> Response:
+    error = InvalidInput(
+        "The body of the request is compressed.",
+        allowed="a body as it is",
+        hint="Leave the header Content-Encoding out.",
+    )
+    return problem(error, _UNSUPPORTED)
 
 
 # Slower than any line that is in use; who sends a letter now and then gains nothing by it.

@@ -175,6 +175,39 @@ async def test_who_is_not_admitted_over_http(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (json.dumps([_PING, {**_PING, "id": "marmalade"}]), "application/json", 422),
+        ('"marmalade"', "application/json", 422),
+        ('{"marmalade": ', "application/json", 422),
+        (json.dumps({**_PING, "jsonrpc": "marmalade"}), "application/json", 422),
+        (json.dumps(_PING), "text/plain", 422),
+        (json.dumps(_PING), "application/json; charset=utf-8", 200),
+    ],
+)
+async def test_what_is_no_message_is_a_problem_that_quotes_nothing(
+    up: Up, keys: dict[str, str], body: str, kind: str, status: int
+) -> None:
+    """Several at once, none, and another type: told as everywhere, without what was sent."""
+    headers = {"Authorization": keys["one"], "Content-Type": kind, "Accept": "application/json"}
+    # The first of all that comes in loads what answers.
+    async with httpx2.AsyncClient(timeout=60) as http:
+        answer = await http.post(up.url, content=body, headers=headers)
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.json()["id"] == 1
+        return
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "invalid_input"
+    assert answer.json()["allowed"]
+    assert "marmalade" not in answer.text
+    assert "ydantic" not in answer.text
+
+
 @pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
 async def test_tomorrow_is_the_one_of_the_users_machine(up: Up, zone: str, hours: int) -> None:
     """At any hour one of the two zones has another day than UTC: days said are the user's."""

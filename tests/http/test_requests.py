@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -458,7 +459,7 @@ def test_the_document_is_whole(app: FastAPI) -> None:
             assert operation["description"]
             is_open = operation["x-engram-access"] == "none"
             assert operation["security"] == ([{}, {"key": []}] if is_open else [{"key": []}])
-            wanted = {"400", "401", "413", "422", "429", "500", "503"}
+            wanted = {"400", "401", "413", "415", "422", "429", "500", "503"}
             wanted |= set() if is_open else {"403", "404", "409", "421"}
             assert operation["responses"].keys() == wanted | {"200"}, path
             for status in wanted:
@@ -469,6 +470,27 @@ def test_the_document_is_whole(app: FastAPI) -> None:
     assert len(names) == len(set(names))
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert "HTTPValidationError" not in str(document)
+
+
+async def test_a_compressed_body_is_told_that_none_is_taken(
+    web: httpx.AsyncClient, key_maker: KeyMaker
+) -> None:
+    """Not that it cannot be read: whoever sent it knows what to leave out."""
+    body = gzip.compress(b'{"query": "Where?"}')
+    headers = {**bearer(key_maker.token()), "Content-Type": "application/json"}
+    for encoding, status in (("gzip", 415), ("identity", 200)):
+        answer = await web.post(
+            f"{USER}/recall",
+            content=body if status == 415 else gzip.decompress(body),
+            headers={**headers, "Content-Encoding": encoding},
+        )
+        assert answer.status_code == status
+        if status == 415:
+            assert (answer.json()["code"], answer.json()["allowed"]) == (
+                "invalid_input",
+                "a body as it is",
+            )
+            assert "Content-Encoding" in answer.json()["hint"]
 
 
 async def test_the_document_tells_what_must_be_given_and_what_is_answered(
