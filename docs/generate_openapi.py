@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from engram.client.engine import MemoryEngine
-from engram.server.app import create_app
-from engram.server.middleware import OwnerOnly
+from engram.server.app import asked_schemas, create_app
+from engram.server.keys import KeyFile, KeyRing
+from engram.server.middleware import ByKey
 from engram.settings import Settings
+from engram.system import system_clock
 
 PAGE = Path(__file__).with_name("openapi.json")
 
@@ -27,7 +29,10 @@ def document() -> dict[str, Any]:
     def nobody() -> MemoryEngine:
         raise AssertionError
 
-    return create_app(nobody, admission=OwnerOnly(), settings=Settings.load()).openapi()
+    settings = Settings.load()
+    # As it is served over TCP: clients that are made of it send a key.
+    keys = ByKey(KeyRing(KeyFile(settings.keys_path), system_clock), settings)
+    return create_app(nobody, admission=keys, settings=settings).openapi()
 
 
 def written(document: dict[str, Any]) -> str:
@@ -44,12 +49,12 @@ def breaking(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
                 yield f"{where} is gone"
             else:
                 yield from _parameters(where, operation, now)
-    schemas = new["components"]["schemas"]
+    schemas, asked = new["components"]["schemas"], asked_schemas(old)
     for name, schema in old["components"]["schemas"].items():
         if name not in schemas:
             yield f"schema {name} is gone"
         else:
-            yield from _fields(f"schema {name}", schema, schemas[name])
+            yield from _fields(f"schema {name}", schema, schemas[name], asked=name in asked)
 
 
 def _parameters(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
@@ -62,16 +67,17 @@ def _parameters(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterato
             yield f"{where}: parameter {name} must be given"
 
 
-def _fields(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+def _fields(where: str, old: dict[str, Any], new: dict[str, Any], *, asked: bool) -> Iterator[str]:
     before, now = old.get("properties", {}), new.get("properties", {})
     for name, one in before.items():
         if name not in now:
             yield f"{where}: field {name} is gone"
         elif _type(one) != _type(now[name]):
             yield f"{where}: field {name} has another type"
-    for name in new.get("required", ()):
-        if name not in old.get("required", ()):
-            yield f"{where}: field {name} must be given"
+    giving, must, may = (new, old, "must be given") if asked else (old, new, "may be missing")
+    for name in giving.get("required", ()):
+        if name in now and name not in must.get("required", ()):
+            yield f"{where}: field {name} {may}"
     for value in old.get("enum", ()):
         if value not in new.get("enum", ()):
             yield f"{where}: {value} is gone"

@@ -8,7 +8,7 @@ therefore compatibility data: a code is never renamed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -381,6 +381,11 @@ def _registry() -> dict[str, type[EngramError]]:
         found[current.code] = current
         waiting.extend(current.__subclasses__())
     return found
+
+
+def error_codes() -> Set[str]:
+    """All codes that an error can have; the base of them is none."""
+    return _registry().keys() - {EngramError.code}
 
 
 def error_from_dict(data: dict[str, Any]) -> EngramError:

@@ -194,7 +194,7 @@ class Settings(BaseSettings):
     """Largest body of a request with an API key; a larger one is refused before it is read."""
     http_connections: int = Field(default=1000, ge=1, le=1_000_000)
     """Connections with a request that is being answered, at the same time in each process; further
-    requests are answered 503."""
+    requests are answered 503. A key has three quarters of them at most; what is more is 429."""
     keys_file: Path | None = None
     """File of API keys; *unset*: `keys.json` in the data folder."""
     url: str | None = None

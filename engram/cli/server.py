@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -168,6 +168,8 @@ keys = Commands(
     no_args_is_help=True,
 )
 commands.add_typer(keys)
+# A hundred years.
+_MOST_DAYS: Final = 36_525
 
 
 @commands.command()
@@ -203,7 +205,7 @@ def create(
         typer.Option("--user", "-u", help="The one user it opens; else all of the namespace."),
     ] = None,
     days: Annotated[
-        float | None, typer.Option(help="Days until it expires; else never.", min=0)
+        float | None, typer.Option(help="Days until it expires; else never.", min=0, max=_MOST_DAYS)
     ] = None,
     data_dir: DataDir = None,
     as_json: Json = False,

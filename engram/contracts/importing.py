@@ -65,17 +65,16 @@ class ExportedMemory(Message):
 
 
 class ImportBatch(Message):
-    """A stretch of the source, as one update.
+    """A stretch of the source, as one update; see :mod:`engram.transfer.batches`."""
 
-    Attributes:
-        first: Position of its first entry, counted from 0 over the whole source.
-        count: How many entries.
-        packed: The entries, see :mod:`engram.transfer.batches`.
-    """
-
-    first: int = Field(ge=0)
-    count: int = Field(ge=1)
-    packed: str
+    first: int = Field(
+        ge=0, description="Position of its first entry, counted from 0 over the whole source."
+    )
+    count: int = Field(ge=1, description="How many entries it has, 800 at most.")
+    packed: str = Field(
+        description="The entries: a JSON array, compressed by zlib, as base64, of 1,900,000 "
+        "characters at most. What an entry has, docs/import.md says."
+    )
 
 
 class ImportTally(Message):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Literal, Protocol, get_args
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from engram.domain.memories import MOST_DIGITS, Episode, has_too_many_digits
 from engram.domain.sanitize import has_control_characters, is_visible, one_line
@@ -23,6 +23,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 EARLIEST_TIMESTAMP = datetime(1900, 1, 1, tzinfo=UTC)
 _LATEST_MOMENT = datetime(3000, 1, 1, tzinfo=UTC)
+_A_MOMENT = "2026-05-20T08:15:00+01:00"
 CLOCK_SKEW_ALLOWED = timedelta(days=1)
 MAX_NAME_CHARACTERS = 256
 MAX_TAGS = 64
@@ -32,6 +33,13 @@ MAX_METADATA_DEPTH = 32
 MAX_SUMMARY_CHARACTERS = 1000
 LONGEST_LIFE = timedelta(days=36_525)
 """How far ahead an expiry may lie: a hundred years."""
+
+# Of a stretch of time; Pydantic, which reads both, tells of the text alone.
+_SECONDS_TOO: list[JsonValue] = [
+    {"type": "number", "description": "Seconds."},
+    {"type": "string", "format": "duration"},
+    {"type": "null"},
+]
 
 
 class Turn(BaseModel):
@@ -64,7 +72,7 @@ class Turn(BaseModel):
     # What was said is in no error, whoever prints it.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    role: str = "user"
+    role: str = Field(default="user", json_schema_extra={"enum": [*ROLES]})
     content: str
     speaker: str | None = None
     timestamp: datetime | None = None
@@ -74,7 +82,9 @@ class Turn(BaseModel):
     importance: float | None = None
     # What is not given is not sent: most turns have none of these.
     expires_at: datetime | None = Field(default=None, exclude_if=is_none)
-    expires_in: timedelta | None = Field(default=None, exclude_if=is_none)
+    expires_in: timedelta | None = Field(
+        default=None, exclude_if=is_none, json_schema_extra={"anyOf": _SECONDS_TOO}
+    )
     summary: str | None = Field(default=None, exclude_if=is_none)
 
 
@@ -187,12 +197,12 @@ def check_timestamp(moment: datetime, *, now: datetime, what: str = "timestamp")
     Raises:
         InvalidTurn: saying which of these it is.
     """
-    allowed = "an aware datetime between 1900 and one day from now"
+    allowed = "a moment with its timezone, between 1900 and one day from now"
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise InvalidTurn(
             f"The {what} has no timezone.",
             allowed=allowed,
-            hint="Such as 2026-05-20T08:15:00+01:00; in Python datetime(..., tzinfo=timezone.utc).",
+            hint=f"Such as {_A_MOMENT}.",
         )
     if not EARLIEST_TIMESTAMP <= moment <= now + CLOCK_SKEW_ALLOWED:
         raise InvalidTurn(f"The {what} lies outside what is believable.", allowed=allowed)
@@ -205,7 +215,9 @@ def check_moment(moment: datetime) -> None:
         InvalidQuery: saying which of these it is.
     """
     if moment.utcoffset() is None:
-        raise InvalidQuery("The moment has no timezone.", allowed="aware datetimes")
+        raise InvalidQuery(
+            "The moment has no timezone.", allowed=f"one with its timezone, such as {_A_MOMENT}"
+        )
     if not EARLIEST_TIMESTAMP <= moment <= _LATEST_MOMENT:
         raise InvalidQuery("The moment is out of range.", allowed="the years 1900 to 2999")
 
@@ -232,9 +244,8 @@ def _check_expiry(moment: datetime, after: datetime, latest: datetime) -> None:
     if moment.utcoffset() is None:
         raise InvalidTurn(
             "The expiry of a turn has no timezone.",
-            allowed="an aware datetime",
-            hint="Such as 2026-05-20T08:15:00+01:00; in Python datetime(..., tzinfo=timezone.utc). "
-            "Or give expires_in.",
+            allowed=f"a moment with its timezone, such as {_A_MOMENT}",
+            hint="Or give expires_in.",
         )
     if not after < moment <= latest:
         raise InvalidTurn(
@@ -257,7 +268,7 @@ def check_text(text: str, what: str) -> None:
         raise InvalidTurn(
             f"The {what} holds a lone surrogate, so it is not valid Unicode.",
             allowed="text that can be encoded as UTF-8",
-            hint="Decode the original bytes with errors='replace'.",
+            hint="Send well-formed Unicode, with U+FFFD where a character cannot be read.",
         ) from error
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from engram.domain.access import Access
 from engram.domain.memories import RunLink
@@ -69,19 +69,22 @@ def _few(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class ContextRequest(RecallRequest):
-    """A question whose answers go into a prompt; the fields of recall, and how long it may become.
+    """A question whose answers go into a prompt, and how long that may become."""
 
-    Attributes:
-        limit: How many answers at most; 0 for as many as may fit.
-        tokens: The most that the block may have, estimated as a quarter of its characters.
-        already: Texts that the prompt has anyway, such as the conversation so far, up to 256:
-            turns with these words are left out.
-    """
-
-    limit: int = 0
-    include_sources: bool = True
-    tokens: Annotated[int, AfterValidator(_room)] = 1000
-    already: Annotated[tuple[str, ...], AfterValidator(_few)] = ()
+    limit: int = Field(default=0, description="How many answers at most; 0 for as many as may fit.")
+    include_sources: bool = Field(
+        default=True,
+        description="Look up the turns behind each answer, by which its line is dated.",
+    )
+    tokens: Annotated[int, AfterValidator(_room)] = Field(
+        default=1000,
+        description="The most that the block may have, estimated as a quarter of its characters.",
+    )
+    already: Annotated[tuple[str, ...], AfterValidator(_few)] = Field(
+        default=(),
+        description="Texts that the prompt has anyway, such as the conversation so far, up to "
+        f"{MOST_ALREADY}: turns with these words are left out.",
+    )
 
     @classmethod
     def within(

@@ -24,13 +24,13 @@ _IMPORT_ID: Final = r"^[0-9a-f]{8,64}$"
 
 
 class AboutImport(Question):
-    """Which import is meant.
+    """Which import is meant."""
 
-    Attributes:
-        import_id: Derived from the source: the same source names the same import.
-    """
-
-    import_id: str = Field(pattern=_IMPORT_ID)
+    import_id: str = Field(
+        pattern=_IMPORT_ID,
+        description="Derived from the source, such as the beginning of its SHA-256: the same "
+        "source names the same import, which then goes on where it stopped.",
+    )
 
 
 class Begin(AboutImport):
@@ -187,23 +187,25 @@ class TransferHandlers:
 
     async def _begin(self, scope: Scope, asked: Begin, kind: ImportKind) -> ImportProgress:
         self.running.admit(scope, _named(asked, kind))
-        return await self._gateway.begin(
+        progress = await self._gateway.begin(
             scope,
             _named(asked, kind),
             kind,
             consolidate=asked.consolidate,
             epoch=await self._repository.epoch(scope),
         )
+        return _as_asked(progress, asked)
 
     async def _send(self, scope: Scope, asked: Send, kind: ImportKind) -> ImportProgress:
         check_packed(asked.batch)
-        return await self._gateway.send(scope, _named(asked, kind), asked.batch)
+        progress = await self._gateway.send(scope, _named(asked, kind), asked.batch)
+        return _as_asked(progress, asked)
 
     async def _finish(self, scope: Scope, asked: Finish, kind: ImportKind) -> ImportProgress:
         done = FinishImport(total=asked.total, consolidate=asked.consolidate)
         progress = await self._gateway.finish(scope, _named(asked, kind), done)
         self.running.ended(scope, _named(asked, kind))
-        return progress
+        return _as_asked(progress, asked)
 
     @handles(EXPORT_HEADER)
     async def export_header(self, scope: Scope, asked: AskExport) -> ExportHeader:
@@ -226,3 +228,8 @@ class TransferHandlers:
 
 def _named(asked: AboutImport, kind: ImportKind) -> str:
     return f"{kind.value}-{asked.import_id}"
+
+
+def _as_asked(progress: ImportProgress, asked: AboutImport) -> ImportProgress:
+    """Under the id that whoever asks has for it; its workflow's says the kind, too."""
+    return progress.model_copy(update={"import_id": asked.import_id})

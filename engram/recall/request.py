@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Annotated, Any, Final, Self, TypedDict
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from engram.domain.memories import (
     ANSWERING_FORMS,
@@ -155,19 +163,20 @@ _MOST_PAIRS = 16
 
 
 def _out_of_range(what: str) -> InvalidQuery:
-    return InvalidQuery(f"{what} is out of range.", allowed="a number from 0 to 1, or None")
+    return InvalidQuery(f"{what} is out of range.", allowed="a number from 0 to 1; or leave it out")
 
 
 def _no_moment(what: str) -> InvalidQuery:
     return InvalidQuery(
         f"{what} is not a moment in time.",
         allowed="a moment with its timezone, such as 2026-05-20T08:15:00+01:00",
-        hint="In Python: datetime(..., tzinfo=timezone.utc).",
     )
 
 
 def _no_tags() -> InvalidQuery:
-    return InvalidQuery("The tags are not usable.", allowed="a list of non-empty tags, or None")
+    return InvalidQuery(
+        "The tags are not usable.", allowed="a list of non-empty tags; or leave it out"
+    )
 
 
 def _no_pairs() -> InvalidQuery:
@@ -214,7 +223,7 @@ def _chosen(
     if names is None:
         return None
     members = tuple(str(one) for one in known)
-    allowed = f"{', '.join(members)}, or None"
+    allowed = f"{', '.join(members)}; or leave it out"
     if len(names) > _MOST_NAMED:
         raise InvalidQuery("Too many names are given.", allowed=f"up to {_MOST_NAMED}")
     if not names:
@@ -255,15 +264,24 @@ def _zone(name: str | None) -> str | None:
     return name
 
 
+def _one_of(names: Iterable[str]) -> WithJsonSchema:
+    """What a schema says of a name; that of another is refused in our words."""
+    return WithJsonSchema({"type": "string", "enum": [str(name) for name in names]})
+
+
 # On the fields themselves, so that they hold wherever the fields go. They see what has the
 # right type; what has not is refused before.
 Share = Annotated[float | None, AfterValidator(_share)]
 Moment = Annotated[datetime | None, AfterValidator(_moment)]
 Session = Annotated[str | None, AfterValidator(_session)]
 Tags = Annotated[tuple[str, ...] | None, AfterValidator(_tags)]
-TypeNames = Annotated[tuple[str, ...] | None, AfterValidator(_types)]
-FormNames = Annotated[tuple[str, ...] | None, AfterValidator(_forms)]
-RoleNames = Annotated[tuple[str, ...] | None, AfterValidator(_roles)]
+TypeNames = Annotated[
+    tuple[Annotated[str, _one_of(STORED_TYPES)], ...] | None, AfterValidator(_types)
+]
+FormNames = Annotated[
+    tuple[Annotated[str, _one_of(MemoryForm)], ...] | None, AfterValidator(_forms)
+]
+RoleNames = Annotated[tuple[Annotated[str, _one_of(ROLES)], ...] | None, AfterValidator(_roles)]
 Pairs = Annotated[Mapping[str, Plain] | None, AfterValidator(_pairs)]
 ZoneName = Annotated[str | None, AfterValidator(_zone)]
 
@@ -341,32 +359,80 @@ class RecallArguments(RecallAtArguments, total=False):
 
 
 class RecallRequest(BaseModel):
-    """A question; the fields are those of ``MemoryStore.recall``."""
+    """A question, and what narrows or widens the answers to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    query: str
-    limit: int = 10
-    memory_types: TypeNames = None
-    min_confidence: Share = None
-    min_selectivity: Share = None
-    include_sources: bool = False
-    follow_links: bool = False
-    as_of: Moment = None
-    valid_at: Moment = None
-    include_archived: bool = False
-    include_test: bool = False
-    session_id: Session = None
-    tags: Tags = None
-    explain: bool = False
-    forms: FormNames = None
-    min_score: Share = None
-    without_tags: Tags = None
-    roles: RoleNames = None
-    metadata: Pairs = None
-    include_stale: bool = True
-    context: str | None = None
-    timezone: ZoneName = None
+    query: str = Field(description="A question, or a few words about one thing.")
+    limit: int = Field(default=10, description="How many answers at most.")
+    memory_types: TypeNames = Field(
+        default=None, description="Only memories of these types; all if left out."
+    )
+    min_confidence: Share = Field(
+        default=None, description="Leave out conclusions below this effective confidence, 0 to 1."
+    )
+    min_selectivity: Share = Field(
+        default=None,
+        description="Leave out conclusions (semantic) below this selectivity, 0 to 1, which rises "
+        "with each linking pass that finds them worth keeping.",
+    )
+    include_sources: bool = Field(
+        default=False, description="Bring the turns that each answer was concluded from."
+    )
+    follow_links: bool = Field(
+        default=False, description="Bring also what the answers are linked to, further behind."
+    )
+    as_of: Moment = Field(
+        default=None,
+        description="Answer from what was known then, by the conversation's own dates.",
+    )
+    valid_at: Moment = Field(
+        default=None, description="Answer with what was true then, by all that is known."
+    )
+    include_archived: bool = Field(default=False, description="Bring archived memories too.")
+    include_test: bool = Field(default=False, description="Bring test memories too.")
+    session_id: Session = Field(default=None, description="Only memories of this session.")
+    tags: Tags = Field(default=None, description="Only memories that carry at least one of these.")
+    explain: bool = Field(
+        default=False,
+        description="Say of every answer why it was found, and what its score is made of.",
+    )
+    forms: FormNames = Field(
+        default=None,
+        description="Of conclusions (semantic), only those of these forms; statement, artifact and "
+        "summary if left out.",
+    )
+    min_score: Share = Field(
+        default=None,
+        description="Leave out answers with a lower score, 0 to 1. Scores compare within one "
+        "answer only.",
+    )
+    without_tags: Tags = Field(
+        default=None, description="Leave out memories that carry any of these."
+    )
+    roles: RoleNames = Field(
+        default=None,
+        description="Of turns, only those said in one of these roles; all if left out.",
+    )
+    metadata: Pairs = Field(
+        default=None,
+        description="Only memories whose metadata has all of these: up to 16 keys at its top, with "
+        "texts of up to 128 characters, numbers, booleans or null.",
+    )
+    include_stale: bool = Field(
+        default=True,
+        description="Bring also what was not used for long, and leaves soon. Of the present only: "
+        "with as_of it leaves nothing out.",
+    )
+    context: str | None = Field(
+        default=None,
+        description="Present circumstances, in words; habits bound to others come further behind.",
+    )
+    timezone: ZoneName = Field(
+        default=None,
+        description="Where the user is, a name of the IANA database such as Asia/Tokyo: by it "
+        '"yesterday" in the question is read; UTC if left out.',
+    )
 
     @classmethod
     def of(
@@ -507,7 +573,7 @@ _BY_FIELD: Final[Mapping[str, Callable[[str], InvalidInput]]] = {
     "metadata": lambda _: _no_pairs(),
     "timezone": lambda _: unknown_zone(InvalidQuery),
 }
-_BY_TYPE: Final = {"bool_type": "True or False", "int_type": "a whole number"}
+_BY_TYPE: Final = {"bool_type": "true or false", "int_type": "a whole number"}
 
 
 def _refused(error: ValidationError, request: type[RecallRequest]) -> EngramError:

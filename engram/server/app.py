@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from engram.distribution import VERSION
-from engram.errors import EngramError
+from engram.errors import EngramError, error_codes
 from engram.ports import Clock
 from engram.server.middleware import (
     HEADER,
@@ -31,6 +31,7 @@ from engram.server.middleware import (
 from engram.server.routes import (
     ACCESS,
     OPEN,
+    READY,
     EngineProvider,
     GuardedRoute,
     ReadinessCheck,
@@ -94,7 +95,7 @@ ANSWERS: Final[dict[str, Any]] = {
         "waiting": 1,
     },
     "service_health": {"version": "0.1.0"},
-    "service_ready": {"temporal": "answers", "store": "answers"},
+    READY: {"temporal": "answers", "store": "answers"},
 }
 
 
@@ -113,6 +114,7 @@ _ALWAYS: Final = {
     400: "The request cannot be read.",
     401: "The API key is unknown, revoked or expired.",
     413: "The request is too large.",
+    415: "The body of the request is compressed.",
     422: "Something in the request is not as it must be; nothing was stored.",
     429: "Too much at once; `Retry-After` says how long to wait, where it is known.",
     500: "It failed, and will fail again.",
@@ -135,7 +137,10 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="What was wrong, what is allowed and what to do, in words.")
     request_id: str | None = Field(description=f"Also in the header {HEADER}, and in the log.")
-    code: str = Field(description="For programs; a code is never renamed.")
+    code: str = Field(
+        description="For programs; a code is never renamed, and new ones may be added.",
+        json_schema_extra={"enum": [*sorted(error_codes())]},
+    )
     message: str = Field(description="What was wrong.")
     allowed: str | None = Field(description="What would have been accepted.")
     hint: str | None = Field(description="What to do about it.")
@@ -173,7 +178,38 @@ def _document(app: FastAPI, locked: bool) -> dict[str, Any]:
         components["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
     for operation in _operations(document):
         _complete(operation, locked)
+    _require_what_is_answered(document)
     return document
+
+
+def asked_schemas(document: dict[str, Any]) -> set[str]:
+    """The names of schemas that requests are made of."""
+    return _reached(document, [one.get("requestBody") for one in _operations(document)])
+
+
+def _require_what_is_answered(document: dict[str, Any]) -> None:
+    """Say of what is only answered that all of it is there: what has a default is sent, too."""
+    schemas = document["components"]["schemas"]
+    # What readiness did not ask for, it leaves out.
+    told = [one["responses"] for one in _operations(document) if one["operationId"] != READY]
+    for name in _reached(document, told) - asked_schemas(document):
+        if "properties" in schemas[name]:
+            schemas[name]["required"] = [*schemas[name]["properties"]]
+
+
+def _reached(document: dict[str, Any], begin: Sequence[Any]) -> set[str]:
+    """The names of schemas that stand in some part of the document, or in one that does."""
+    found, waiting = set[str](), [*begin]
+    while waiting:
+        match waiting.pop():
+            case {"$ref": str(place)} if (name := place.rpartition("/")[2]) not in found:
+                found.add(name)
+                waiting.append(document["components"]["schemas"][name])
+            case dict() as part:
+                waiting.extend(part.values())
+            case list() as parts:
+                waiting.extend(parts)
+    return found
 
 
 def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

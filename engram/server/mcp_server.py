@@ -7,18 +7,29 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import cached_property, wraps
+from http import HTTPStatus
 from inspect import getdoc, signature
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, get_args
 
 import structlog
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp_types import (
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import to_json
-from starlette.types import ASGIApp
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from engram.client.memory import MemoryStore
 from engram.distribution import VERSION
@@ -41,6 +52,7 @@ from engram.server.mcp_tools import (
     MemoryTools,
     visitor_of,
 )
+from engram.server.middleware import no_json
 
 # --- typed errors as a model reads them
 
@@ -110,15 +122,36 @@ def _typed(error: Exception, doing: str) -> EngramError:
 # --- the MCP server over a user's memory, for any transport
 
 
+class _Arguments(FuncMetadata):
+    """Takes text as it came, also where it happens to be JSON.
+
+    The SDK reads JSON out of each string that need not be one: out of text that may be left
+    out, too, and ``null`` would be none.
+    """
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """See the base class."""
+        fields = self.arg_model.model_fields
+        texts = {
+            name: given
+            for name, given in data.items()
+            if isinstance(given, str)
+            and name in fields
+            and str in get_args(fields[name].annotation)
+        }
+        return super().pre_parse_json(data) | texts
+
+
 class _TypedServer(MCPServer[None]):
     """Answers arguments that cannot be used as it answers all else: typed, and without them."""
 
     def offer(self, work: Callable[..., Awaitable[str]], hints: ToolAnnotations) -> None:
         """Offer a tool; its arguments are named as the method has them."""
         self._takes[work.__name__] = signature(work).parameters.keys()
-        self.add_tool(
+        made = self._tool_manager.add_tool(
             tool(work), description=getdoc(work), annotations=hints, structured_output=False
         )
+        made.fn_metadata = _Arguments(arg_model=made.fn_metadata.arg_model)
 
     @cached_property
     def _takes(self) -> dict[str, Set[str]]:
@@ -320,5 +353,45 @@ async def answering() -> AsyncIterator[ASGIApp]:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     manager = server.session_manager
+
+    async def answer(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        receive = await _checked(scope, receive)
+        await manager.handle_request(scope, receive, send)
+
     async with manager.run():
-        yield manager.handle_request
+        yield answer
+
+
+async def _checked(scope: AsgiScope, receive: Receive) -> Receive:
+    """What brings the body of a request, once it is known to be a message.
+
+    The SDK quotes what was sent where it is none, and answers other types in plain text.
+
+    Raises:
+        InvalidInput: it is none.
+        HTTPException: it cannot be read.
+    """
+    request = Request(scope, receive)
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise no_json()
+    try:
+        body = await request.body()
+        jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ClientDisconnect:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from None
+    except ValidationError:
+        raise InvalidInput(
+            "The body is no message of JSON-RPC.",
+            allowed="one object, with jsonrpc, method and, to be answered, id",
+            hint="Send messages one by one.",
+        ) from None
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body}
+
+    return again

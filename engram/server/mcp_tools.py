@@ -16,6 +16,7 @@ from collections.abc import (
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, Final, Literal, Protocol, Self, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
@@ -29,6 +30,7 @@ from engram.contracts.removal import ErasureReceipt, ForgetReceipt
 from engram.contracts.reviews import ReviewOutcome
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
+from engram.domain.identity import episode_id
 from engram.domain.memories import AnyMemory, Episode, MemoryStatus, RunLink, SemanticMemory
 from engram.domain.sanitize import one_line
 from engram.domain.turns import Turn, block_line, context_block
@@ -40,6 +42,7 @@ from engram.errors import (
     InvalidQuery,
     InvalidTurn,
     MemoryClosed,
+    MemoryNotFound,
     OwnerUnavailable,
 )
 from engram.lifecycle.policies import is_disputed, is_refuted
@@ -502,28 +505,25 @@ class MemoryTools:
         Call it when the user tells something about themselves, their people, plans,
         preferences or work, corrects something, or asks you to remember. Pass the
         words as they were said, not your summary: facts, denials and conclusions are
-        drawn from them, and dates in them are understood. Saying the same thing
-        again in this session keeps it once. Do not pass secrets such as passwords.
+        drawn from them, and dates in them are understood. The same call twice in a row
+        keeps it once. Do not pass secrets such as passwords.
         What matters for a while only ("my flight leaves from gate 4") goes with until;
         with another until, what is known of it lasts as long as the later one.
         """
-        said = None if self._local_time is None else self._local_time()
+        at = None if self._local_time is None else self._local_time()
         if when is not None:
-            said = self._moment(when, InvalidTurn)
+            at = self._moment(when, InvalidTurn)
         turn = Turn(
             content=text,
             role=said_by,
-            timestamp=said,
+            timestamp=at,
             expires_at=None if until is None else self._end_of(until, InvalidTurn),
             importance=importance,
             summary=summary,
-            message_id=_message_id(f"{said_by}:{when or ''}:{text}", until, importance, summary),
         )
-        return stored(
-            await self._access.ask(
-                lambda memory: memory.encode(turn, session_id=self._session_id()),
-                needs=ENCODE,
-            )
+        said = _said(f"{said_by}:{when or ''}:{text}", until, importance, summary)
+        return await self._access.ask(
+            lambda memory: _remembered(memory, self._session_id(), turn, said), needs=ENCODE
         )
 
     async def recall(
@@ -812,7 +812,45 @@ class MemoryTools:
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _message_id(said: str, *more: object) -> str:
+# --- what is remembered twice: a repeat, or said again
+
+
+def _said(words: str, *more: object) -> str:
     """The same for the same words said with the same; until when they hold is a part of it."""
     given = [str(one) for one in more] if any(one is not None for one in more) else []
-    return str(uuid5(NAMESPACE_URL, ":".join(["engram:mcp", said, *given])))
+    return str(uuid5(NAMESPACE_URL, ":".join(["engram:mcp", words, *given])))
+
+
+async def _remembered(memory: MemoryStore, session_id: str, turn: Turn, said: str) -> str:
+    """Keep a turn, unless it repeats the one right before it in its session.
+
+    Its message id is made of ``said`` and what stands before it: a request that is sent again
+    finds its turn, and what is said again behind something else, after the session's end, or
+    after it was forgotten is a new one.
+    """
+    key = partial(episode_id, memory.scope, session_id)
+    # Asked first: the session answers when what it is storing now is in mind.
+    taken = await _turn_at(memory, key(said)) is not None
+    held = await memory.working_memory(session_id)
+    message_id = said
+    if held:
+        last = await _turn_at(memory, held[-1].episode_id)
+        if last is not None and (last.message_id or "").startswith(said):
+            return f"Already kept as {last.id}; nothing new was stored."
+        message_id, taken = f"{said}:{held[-1].episode_id}", False
+    while True:
+        if not taken:
+            named = turn.model_copy(update={"message_id": message_id})
+            receipt = await memory.encode(named, session_id=session_id)
+            if not receipt.forgotten_ids:
+                return stored(receipt)
+        message_id = f"{said}:{key(message_id)}"
+        taken = not held and await _turn_at(memory, key(message_id)) is not None
+
+
+async def _turn_at(memory: MemoryStore, memory_id: str) -> Episode | None:
+    try:
+        found = await memory.get(memory_id)
+    except MemoryNotFound:
+        return None
+    return found if isinstance(found, Episode) else None

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -285,6 +286,7 @@ _STATUS: Sequence[tuple[type[EngramError], int]] = (
 _BAD_REQUEST = 400
 _NO_SUCH_PLACE = 404
 _METHOD_NOT_ALLOWED = 405
+_UNSUPPORTED = 415
 _UNAVAILABLE = 503
 
 
@@ -334,14 +336,17 @@ async def on_invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
     if isinstance(error.body, bytes):
         # FastAPI reads a body that is said to be JSON, and leaves any other as it came.
-        return problem(
-            InvalidInput(
-                "The request does not say that its body is JSON.",
-                allowed="application/json",
-                hint="Send the header Content-Type: application/json.",
-            )
-        )
+        return problem(no_json())
     return problem(refused(error.errors(), "The request"))
+
+
+def no_json() -> InvalidInput:
+    """The error where a body is not said to be JSON."""
+    return InvalidInput(
+        "The request does not say that its body is JSON.",
+        allowed="application/json",
+        hint="Send the header Content-Type: application/json.",
+    )
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
@@ -436,23 +441,31 @@ class BodyLimitMiddleware:
         app: The application.
         max_bytes: Largest body accepted.
         patience: Seconds in which the next part of a body has to come.
+        whole: Seconds in which a body has to come; 16 KiB of it give one more.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, patience: float = 30.0) -> None:
+    def __init__(
+        self, app: ASGIApp, max_bytes: int, patience: float = 30.0, whole: float = 60.0
+    ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._patience = patience
+        self._whole = whole
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            await _encoded()(scope, receive, send)
+            return
+        announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced) > self._max_bytes:
             await TooLarge(self._max_bytes).problem()(scope, receive, send)
             return
-        bounded = _BoundedBody(receive, self._max_bytes, self._patience)
+        bounded = _BoundedBody(receive, self._max_bytes, self._patience, self._whole)
         started = False
 
         async def noticed(message: Message) -> None:
@@ -473,6 +486,19 @@ class BodyLimitMiddleware:
             await unforeseen(error)(scope, receive, send)
 
 
+def _encoded() -> Response:
+    error = InvalidInput(
+        "The body of the request is compressed.",
+        allowed="a body as it is",
+        hint="Leave the header Content-Encoding out.",
+    )
+    return problem(error, _UNSUPPORTED)
+
+
+# Slower than any line that is in use; who sends a letter now and then gains nothing by it.
+_LEAST_BYTES_PER_SECOND: Final = 16 * 1024
+
+
 class _BoundedBody:
     """Receives one request, whose body has bounds.
 
@@ -480,35 +506,46 @@ class _BoundedBody:
         receive: Where it comes from.
         max_bytes: Largest body accepted.
         patience: Seconds in which the next part has to come.
+        whole: Seconds in which all of it has to, beside those that its bytes give.
     """
 
-    def __init__(self, receive: Receive, max_bytes: int, patience: float) -> None:
+    def __init__(self, receive: Receive, max_bytes: int, patience: float, whole: float) -> None:
         self._receive = receive
         self._max_bytes = max_bytes
         self._patience = patience
+        self._whole = whole
         self._read = 0
-        self._whole = False
+        self._begun: float | None = None
+        self._is_whole = False
 
     async def __call__(self) -> Message:
         try:
-            # What comes behind the body is only that the client is gone, whenever that is.
-            async with asyncio.timeout(None if self._whole else self._patience):
+            async with asyncio.timeout_at(self._deadline()):
                 message = await self._receive()
         except TimeoutError:
             # Who is gone without a word would keep a place for ever.
             raise HTTPException(_BAD_REQUEST) from None
-        self._whole = not message.get("more_body", False)
+        self._is_whole = not message.get("more_body", False)
         self._read += len(message.get("body", b""))
         if self._read > self._max_bytes:
             raise TooLarge(self._max_bytes)
         return message
+
+    def _deadline(self) -> float | None:
+        if self._is_whole:
+            # What comes behind the body is only that the client is gone, whenever that is.
+            return None
+        now = asyncio.get_running_loop().time()
+        self._begun = now if self._begun is None else self._begun
+        last = self._begun + self._whole + self._read / _LEAST_BYTES_PER_SECOND
+        return min(now + self._patience, last)
 
 
 class AtOnceMiddleware:
     """ASGI middleware: bounds how many requests are answered at the same time.
 
     It stands behind authentication, and what is open to everybody is not counted: whoever has
-    no key takes nobody's place.
+    no key takes nobody's place. No key takes all of them: a quarter is left to others.
 
     Args:
         app: The application.
@@ -518,22 +555,38 @@ class AtOnceMiddleware:
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
         self._most = most
-        self._running = 0
+        self._most_of_a_key = most - most // 4
+        self._running = Counter[str | None]()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        if self._running >= self._most:
+        if self._running.total() >= self._most:
             # Not 429, which blames who asks: a proxy can send the request to another process.
             await problem(self._full(), _UNAVAILABLE)(scope, receive, send)
             return
-        self._running += 1
+        key_id = caller_of(scope).key_id
+        if self._running[key_id] >= self._most_of_a_key:
+            await problem(self._full_of_a_key())(scope, receive, send)
+            return
+        self._running[key_id] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._running -= 1
+            self._running[key_id] -= 1
+            # Keys come and go for as long as the process lives.
+            if not self._running[key_id]:
+                del self._running[key_id]
+
+    def _full_of_a_key(self) -> TooManyRequests:
+        return TooManyRequests(
+            "The API key has as many requests under way as it may.",
+            allowed=f"{self._most_of_a_key} at the same time, in each process",
+            hint="Ask again in 1 s; it is three quarters of ENGRAM_HTTP_CONNECTIONS.",
+            details={"retry_after": 1, "limit": self._most_of_a_key},
+        )
 
     def _full(self) -> TooManyRequests:
         return TooManyRequests(

@@ -303,6 +303,7 @@ def _request(operation: Operation[Any, Any], given: dict[str, Any]) -> Any:
 # Stand for the ids in the addresses that health gives; attached processes put theirs in.
 WORKFLOW_PLACE: Final = "WORKFLOW-ID"
 RUN_PLACE: Final = "RUN-ID"
+READY: Final = "service_ready"
 
 
 class Health(BaseModel):
@@ -411,7 +412,7 @@ def add_health(app: FastAPI, readiness: ReadinessCheck) -> None:
     """Offer health and readiness; they need no key."""
     asked = (
         ("/v1/health", health, "service_health", "Health"),
-        ("/v1/ready", readiness.ready, "service_ready", "Ready"),
+        ("/v1/ready", readiness.ready, READY, "Ready"),
     )
     for path, answer, operation_id, summary in asked:
         app.add_api_route(

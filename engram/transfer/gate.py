@@ -225,7 +225,7 @@ def _check_time(name: str, value: datetime, now: datetime, *, any_year: bool) ->
     except OverflowError:
         known = None
     if not known:
-        raise InvalidInput(f"The {name} of a memory is no moment.", allowed="an aware datetime")
+        raise InvalidInput(f"The {name} of a memory is no moment.", allowed="one with its timezone")
 
 
 def _check_provenance(memory: AnyMemory) -> None:

@@ -175,6 +175,39 @@ async def test_who_is_not_admitted_over_http(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (json.dumps([_PING, {**_PING, "id": "marmalade"}]), "application/json", 422),
+        ('"marmalade"', "application/json", 422),
+        ('{"marmalade": ', "application/json", 422),
+        (json.dumps({**_PING, "jsonrpc": "marmalade"}), "application/json", 422),
+        (json.dumps(_PING), "text/plain", 422),
+        (json.dumps(_PING), "application/json; charset=utf-8", 200),
+    ],
+)
+async def test_what_is_no_message_is_a_problem_that_quotes_nothing(
+    up: Up, keys: dict[str, str], body: str, kind: str, status: int
+) -> None:
+    """Several at once, none, and another type: told as everywhere, without what was sent."""
+    headers = {"Authorization": keys["one"], "Content-Type": kind, "Accept": "application/json"}
+    # The first of all that comes in loads what answers.
+    async with httpx2.AsyncClient(timeout=60) as http:
+        answer = await http.post(up.url, content=body, headers=headers)
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.json()["id"] == 1
+        return
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "invalid_input"
+    assert answer.json()["allowed"]
+    assert "marmalade" not in answer.text
+    assert "ydantic" not in answer.text
+
+
 @pytest.mark.parametrize(("zone", "hours"), [("Etc/GMT+12", -12), ("Etc/GMT-14", 14)])
 async def test_tomorrow_is_the_one_of_the_users_machine(up: Up, zone: str, hours: int) -> None:
     """At any hour one of the two zones has another day than UTC: days said are the user's."""
@@ -270,6 +303,38 @@ async def test_each_request_has_its_own_user(up: Up) -> None:
     for user, told in zip(users, await asyncio.gather(*map(talk, users)), strict=True):
         assert f"Note 4 belongs to {user}." in told
         assert not [other for other in users if other != user and other in told]
+
+
+async def test_what_was_forgotten_can_be_said_again(up: Up) -> None:
+    """It is kept under another id, and only once where the call is sent again."""
+    said = {"text": "My locker code is 4711."}
+    async with up.client(up.key("again", "--access", "write", "--user", "dora")) as client:
+        for _ in range(3):
+            kept = await answer(client, "remember", **said)
+            assert kept.startswith("Kept as ")
+            again = await answer(client, "remember", **said)
+            assert again.startswith(f"Already kept as {_kept_id(kept)};")
+            assert said["text"] in await answer(client, "read", memory_id=_kept_id(kept))
+            await answer(client, "forget", memory_id=_kept_id(kept))
+
+
+async def test_what_is_said_again_after_the_end_is_another_turn(up: Up) -> None:
+    """A session of a day ends more than once: what changes back in it is told again."""
+    moves = ["I live in Oslo.", "I moved to Bergen."]
+    async with up.client(up.key("back", "--access", "write", "--user", "carl")) as client:
+        kept = list[str]()
+        for move in (*moves, *moves):
+            kept += [await answer(client, "remember", text=move) for _ in range(2)]
+            assert await answer(client, "end_session") == "Ended."
+        first = [await answer(client, "remember", text=moves[0]) for _ in range(2)]
+    ids = [_kept_id(one) for one in (*kept, *first)]
+    assert ids[::2] == ids[1::2]
+    assert len(set(ids)) == 5
+
+
+def _kept_id(told: str) -> str:
+    """Of the turn that a tool says is kept."""
+    return re.split(r"[.;]", told.split("ept as ")[1])[0]
 
 
 async def test_hints_name_only_what_a_model_has(up: Up) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import re
+import shutil
+import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_origin
@@ -16,12 +20,14 @@ from engram.domain.access import Access
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.registry import Operation
 from tests.support.live_engram import LiveEngram
+from tests.support.page_makers import DOCS
 
 BASE = "/v1/namespaces/default/users/odd"
 IMPORT = "0123456789ab"
 BEYOND = "9999-12-31T23:59:59-12:00"
 BEFORE = "0001-01-01T00:00:00+12:00"
 LONE = "\ud800"
+SCRIPT = re.compile(r"<!-- run -->\n```javascript\n(.*?)```", re.DOTALL)
 
 
 # What runs is started once, in one process (tests/http/conftest.py).
@@ -104,6 +110,37 @@ def test_what_the_sender_gets_wrong_is_no_fault_of_the_server(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert len(answer.content) < 2000
     assert web.get(f"{BASE}/stats").json()["counts"]["episodic"] == 1
+
+
+def test_an_import_is_called_what_its_client_calls_it(web: httpx.Client) -> None:
+    """The id that an answer has goes on with the same import; each step says the same one."""
+    user, said = BASE.replace("odd", "ida"), {"session_id": "s", "message_id": "m", "role": "user"}
+    entry = {**said, "content": "I live in Porto.", "timestamp": "2024-05-01T10:00:00Z"}
+    stretch = {"first": 0, "count": 1, "packed": pack(json.dumps([entry]))}
+    begun = post(web, "import-begin", {"import_id": IMPORT}, user).json()
+    again = post(web, "import-begin", {"import_id": begun["import_id"]}, user).json()
+    sent = post(web, "import-turns", {"import_id": IMPORT, "batch": stretch}, user).json()
+    done = post(web, "import-finish", {"import_id": IMPORT, "total": 1}, user).json()
+    assert {one["import_id"] for one in (begun, again, sent, done)} == {IMPORT}
+    assert (done["complete"], done["tally"]["stored"]) == (True, 1)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="runs JavaScript")
+def test_another_language_brings_a_history_in(here: LiveEngram) -> None:
+    """The program of docs/import.md stores what it has, and nothing when it runs again."""
+    (program,) = SCRIPT.findall((DOCS / "import.md").read_text("utf-8"))
+    told = {"ENGRAM_URL": here.url, "ENGRAM_API_KEY": here.key("node", Access.WRITE)}
+    for tally in ("stored: 2", "stored: 0"):
+        done = subprocess.run(
+            ["node", "--input-type=module", "-e", program],
+            env={**os.environ, **told},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert tally in done.stdout
 
 
 MEMORY = "6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"

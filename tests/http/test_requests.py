@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import os
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -14,6 +17,7 @@ from fastapi import FastAPI
 from structlog.typing import EventDict
 
 from engram.domain.access import Access
+from engram.domain.turns import ROLES
 from engram.errors import (
     EngramError,
     LostUpdate,
@@ -21,14 +25,19 @@ from engram.errors import (
     StorageUnavailable,
     TemporalNotSetUp,
     TemporalUnavailable,
+    error_codes,
+    error_from_dict,
 )
+from engram.recall.request import RecallRequest
+from engram.server.app import Problem
 from engram.server.keys import KeyRing
-from engram.server.middleware import ByKey
+from engram.server.middleware import ByKey, status_of
 from engram.server.routes import ReadinessCheck
 from engram.server.run import public_app
 from engram.settings import Settings
 from tests.support.fake_engine import FakeEngine
 from tests.support.key_maker import KeyMaker, bearer
+from tests.support.page_makers import DOCS
 
 USER = "/v1/namespaces/default/users/ada"
 SECRET = "marmalade"  # noqa: S105 - content of a memory, no password
@@ -450,7 +459,7 @@ def test_the_document_is_whole(app: FastAPI) -> None:
             assert operation["description"]
             is_open = operation["x-engram-access"] == "none"
             assert operation["security"] == ([{}, {"key": []}] if is_open else [{"key": []}])
-            wanted = {"400", "401", "413", "422", "429", "500", "503"}
+            wanted = {"400", "401", "413", "415", "422", "429", "500", "503"}
             wanted |= set() if is_open else {"403", "404", "409", "421"}
             assert operation["responses"].keys() == wanted | {"200"}, path
             for status in wanted:
@@ -461,6 +470,80 @@ def test_the_document_is_whole(app: FastAPI) -> None:
     assert len(names) == len(set(names))
     assert document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     assert "HTTPValidationError" not in str(document)
+
+
+async def test_a_compressed_body_is_told_that_none_is_taken(
+    web: httpx.AsyncClient, key_maker: KeyMaker
+) -> None:
+    """Not that it cannot be read: whoever sent it knows what to leave out."""
+    body = gzip.compress(b'{"query": "Where?"}')
+    headers = {**bearer(key_maker.token()), "Content-Type": "application/json"}
+    for encoding, status in (("gzip", 415), ("identity", 200)):
+        answer = await web.post(
+            f"{USER}/recall",
+            content=body if status == 415 else gzip.decompress(body),
+            headers={**headers, "Content-Encoding": encoding},
+        )
+        assert answer.status_code == status
+        if status == 415:
+            assert (answer.json()["code"], answer.json()["allowed"]) == (
+                "invalid_input",
+                "a body as it is",
+            )
+            assert "Content-Encoding" in answer.json()["hint"]
+
+
+async def test_the_document_tells_what_must_be_given_and_what_is_answered(
+    web: httpx.AsyncClient, app: FastAPI, key_maker: KeyMaker
+) -> None:
+    """What has a default may be left out of a request, and is there in every answer."""
+    schemas = app.openapi()["components"]["schemas"]
+    assert schemas["RecallBody"]["required"] == ["query"]
+    assert schemas["Turn"]["required"] == ["content"]
+    assert schemas["Readiness"].get("required") is None
+    headers = bearer(key_maker.token())
+    turns = {"turns": [{"content": "I live in Porto.", "expires_in": 3600}]}
+    for path, body, schema in (
+        (f"{USER}/sessions/s1/turns", turns, "Receipt"),
+        (f"{USER}/recall", {"query": "Where?", "explain": True}, "RecallHit"),
+    ):
+        told = (await web.post(path, json=body, headers=headers)).json()
+        answer = told[0] if isinstance(told, list) else told
+        properties = schemas[schema]["properties"]
+        assert set(schemas[schema]["required"]) == properties.keys() == answer.keys()
+
+
+def test_the_document_tells_what_may_be_said(app: FastAPI) -> None:
+    """Closed lists are lists, a time to live may be seconds, and each field of recall is told."""
+    schemas = app.openapi()["components"]["schemas"]
+    turn, recall = (schemas[name]["properties"] for name in ("Turn", "RecallBody"))
+    assert turn["role"]["enum"] == list(ROLES)
+    assert {one.get("type") for one in turn["expires_in"]["anyOf"]} == {"number", "string", "null"}
+    for name in ("memory_types", "forms", "roles"):
+        assert recall[name]["anyOf"][0]["items"]["enum"]
+    assert recall.keys() == RecallRequest.model_fields.keys()
+    for body in ("RecallBody", "ContextBody"):
+        fields = schemas[body]["properties"].items()
+        assert [name for name, field in fields if not field.get("description")] == []
+
+
+def test_each_code_is_told_with_its_status() -> None:
+    """The page, the document and the errors have the same codes, and say the same of them."""
+    told = re.findall(
+        r"^\| `(\w+)` \| (\d+) \| (yes|no) \|", (DOCS / "http.md").read_text("utf-8"), re.MULTILINE
+    )
+    errors = [error_from_dict({"code": code}) for code in sorted(error_codes())]
+    assert told == [
+        (error.code, str(status_of(error)), "yes" if error.retryable else "no") for error in errors
+    ]
+    assert Problem.model_json_schema()["properties"]["code"]["enum"] == sorted(error_codes())
+
+
+async def test_the_document_that_is_served_is_the_file(web: httpx.AsyncClient) -> None:
+    """Clients that are made of docs/openapi.json send a key, as those of a server's own do."""
+    served = (await web.get("/openapi.json")).json()
+    assert served["components"]["securitySchemes"]
+    assert served == json.loads((DOCS / "openapi.json").read_text("utf-8"))
 
 
 async def test_problems_are_as_documented(web: httpx.AsyncClient, app: FastAPI) -> None:

@@ -325,6 +325,60 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
 
 
+@pytest.mark.parametrize(("read", "status"), [(0, 400), (64 * 1024, 200)])
+async def test_a_body_that_comes_by_the_letter_is_not_waited_for(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker, read: int, status: int
+) -> None:
+    """Parts that come in time, and bring nothing, put its end off no further; what is read does."""
+    token = key_maker.token()
+    slow = BodyLimitMiddleware(
+        public_app(fake, settings, key_maker.clock), 2**20, patience=10, whole=0.05
+    )
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield b'{"query": "Where?"' + b" " * read
+        for _ in range(10):
+            await asyncio.sleep(0.02)
+            yield b" "
+        yield b"}"
+
+    transport = httpx.ASGITransport(slow)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as web:
+        headers = bearer(token) | {"Content-Type": "application/json"}
+        recall = STATS.replace("stats", "recall")
+        answer = await web.post(recall, content=trickle(), headers=headers)
+    assert answer.status_code == status
+
+
+async def test_one_key_leaves_places_to_others(
+    fake: FakeEngine, settings: Settings, key_maker: KeyMaker
+) -> None:
+    """Three quarters at most are a key's; it is told, and everybody else is answered meanwhile."""
+    chosen = settings.model_copy(update={"http_connections": 4})
+    one, other = bearer(key_maker.token("one", user="ada")), bearer(key_maker.token("other"))
+    transport = httpx.ASGITransport(public_app(fake, chosen, key_maker.clock))
+    held_up, done = asyncio.Barrier(4), asyncio.Event()
+
+    async def held() -> AsyncIterator[bytes]:
+        yield b"{"
+        await held_up.wait()
+        await done.wait()
+        yield b'"query": "Where?"}'
+
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as web:
+        asked = partial(web.post, STATS.replace("stats", "recall"))
+        headers = one | {"Content-Type": "application/json"}
+        running = [asyncio.create_task(asked(content=held(), headers=headers)) for _ in range(3)]
+        await held_up.wait()
+        refused = await web.get(STATS, headers=one)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+        assert refused.json()["details"] == {"retry_after": 1, "limit": 3}
+        assert (await web.get(STATS, headers=other)).status_code == 200
+        done.set()
+        assert [answer.status_code for answer in await asyncio.gather(*running)] == [200] * 3
+        assert (await web.get(STATS, headers=one)).status_code == 200
+
+
 async def test_only_who_was_let_in_takes_a_place(
     fake: FakeEngine, settings: Settings, key_maker: KeyMaker
 ) -> None:

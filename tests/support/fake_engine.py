@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import TypeAlias
-from uuid import NAMESPACE_URL, uuid5
 
 from engram.contracts.consolidation import ConsolidationReport
 from engram.contracts.session import SessionSummary
 from engram.domain.buffer import RememberedTurn, Signal
 from engram.domain.deeds import Actor
+from engram.domain.identity import episode_id
 from engram.domain.memories import STORED_TYPES, AnyMemory, Episode, MemoryStatus, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import ConflictingMessage, EngramError, MemoryNotFound, TemporalUnavailable
@@ -95,9 +95,8 @@ class FakeEngine:
         for turn in self._dating.dated(scope, session_id, asked.turns):
             assert turn.timestamp is not None, "dated above"
             assert turn.message_id is not None, "settled before it comes here"
-            key = f"{scope.tenant}/{session_id}/{turn.message_id}"
             episode = Episode(
-                id=str(uuid5(NAMESPACE_URL, key)),
+                id=episode_id(scope, session_id, turn.message_id),
                 namespace=scope.namespace,
                 user_id=scope.user_id,
                 session_id=session_id,

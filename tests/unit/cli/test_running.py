@@ -108,6 +108,16 @@ def test_keys_of_a_folder_that_is_named_are_found_whatever_the_shell_has(tmp_pat
     ]
 
 
+def test_a_key_expires_within_a_hundred_years(tmp_path: Path) -> None:
+    """More days than a calendar has are told with what is allowed, and no key is made."""
+    asked = ("keys", "create", "laptop", "--access", "read", "-d", str(tmp_path))
+    refused = engram(*asked, "--days", "1e12")
+    assert refused.code == 2
+    assert "36525" in refused.stderr
+    assert not (tmp_path / "keys.json").exists()
+    assert engram(*asked, "--days", "36525").code == 0
+
+
 def test_a_moment_is_read_or_refused() -> None:
     """ISO 8601 is read; anything else is a typed error that shows the form."""
     when = moment("2026-05-20T08:15:00+01:00", InvalidQuery)

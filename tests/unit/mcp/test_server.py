@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -111,27 +112,43 @@ async def test_remembering_and_recalling(engine: FakeEngine) -> None:
         count = text(await called(client, "stats"))
     (episode,) = engine.kept[Scope.of("default", "ada")].values()
     assert episode.session_id == "s1"
-    assert text(kept) == text(again) == f"Kept as {episode.id}."
+    assert text(kept) == f"Kept as {episode.id}."
+    assert text(again) == f"Already kept as {episode.id}; nothing new was stored."
     assert f"2026-05-20 user: I live in Porto. [episodic {episode.id}]" in found
     assert found.startswith("<engram-memory ")
     assert "1 episodic" in count
 
 
 async def test_the_same_words_with_another_end_are_told_again(engine: FakeEngine) -> None:
-    """Until when, how much and in which sentence make another turn; the same once more is not."""
+    """Until when, how much and in which sentence make another turn; the same in a row is not."""
     said = {"text": "I am in Rome."}
     ways: list[dict[str, Any]] = [
         *({}, {"until": "2030-05-20"}, {"until": "2030-06-20"}),
         *({"importance": 0.9}, {"summary": "In Rome."}),
     ]
     async with client_of(engine) as client:
-        for more in (*ways, *ways):
+        for more in ways:
+            await called(client, "remember", **said, **more)
             await called(client, "remember", **said, **more)
     kept = engine.kept[Scope.of("default", "ada")].values()
     assert len(kept) == len({one.message_id for one in kept}) == len(ways)
     # What is sent without any of them has the id that it always had.
     plain = uuid5(NAMESPACE_URL, "engram:mcp:user::I am in Rome.")
     assert str(plain) in {one.message_id for one in kept}
+
+
+async def test_what_is_said_again_behind_something_else_is_told_again(engine: FakeEngine) -> None:
+    """A change back is a turn; each of them sent again is none, also where both come at once."""
+    moves = ["I moved to Oslo.", "I moved to Bergen."] * 2
+    async with client_of(engine) as client:
+        for move in moves:
+            once, twice = await asyncio.gather(
+                called(client, "remember", text=move), called(client, "remember", text=move)
+            )
+            assert text(once) == text(twice)
+            assert "nothing new" in text(await called(client, "remember", text=move))
+    kept = engine.kept[Scope.of("default", "ada")].values()
+    assert [one.content for one in kept] == moves
 
 
 async def test_recalling_as_of_a_day_means_its_end(engine: FakeEngine) -> None:
@@ -406,6 +423,26 @@ async def test_a_model_can_say_what_the_circumstances_are(engine: FakeEngine) ->
     assert [asked.context for _, asked in engine.asked] == ["working late"]
     assert empty.is_error
     assert "The context is empty." in text(empty)
+
+
+@pytest.mark.parametrize("words", ['{"place": "home"}', "[1]", "null", "true"])
+async def test_text_that_happens_to_be_json_is_text(engine: FakeEngine, words: str) -> None:
+    """Also where it may be left out; a list may come as JSON in a string, as clients send it."""
+
+    async def profile(_: Scope, asked: AboutSomebody) -> Profile:
+        return NOTHING_KNOWN.model_copy(update={"name": asked.name or "The user"})
+
+    engine.handlers.add(PROFILE, profile)
+    async with client_of(engine) as client:
+        told = text(await called(client, "profile", name=words))
+        found = await called(
+            client, "recall", query=words, context=words, types='["semantic"]', timezone=None
+        )
+    assert f"\n{words}, " in told
+    assert not found.is_error
+    ((_, request),) = engine.asked
+    assert (request.query, request.context) == (words, words)
+    assert request.memory_types == ("semantic",)
 
 
 async def test_the_end_of_a_long_memory_can_be_read(engine: FakeEngine) -> None:

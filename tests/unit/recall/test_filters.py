@@ -119,7 +119,7 @@ def test_what_is_allowed_stands_in_the_refusal() -> None:
     one: Any = {"one"}
     assert RecallRequest.of("tea", settings=SETTINGS, tags=one).tags == ("one",)
     for wrong, said in (
-        ({"roles": ["boss"]}, f"A role is unknown. Allowed: {', '.join(ROLES)}, or None."),
+        ({"roles": ["boss"]}, f"A role is unknown. Allowed: {', '.join(ROLES)}; or leave it out."),
         (
             {"metadata": {**most, "one": 1}},
             "The metadata asked for is empty, or too much. Allowed: 1 to 16 keys.",
@@ -139,7 +139,7 @@ def test_what_is_allowed_stands_in_the_refusal() -> None:
             "The metadata asked for is not usable. Allowed: 1 to 16 keys, each with a text of up "
             "to 128 characters, a number, a boolean or null.",
         ),
-        ({"explain": "yes"}, "explain is not usable. Allowed: True or False."),
+        ({"explain": "yes"}, "explain is not usable. Allowed: true or false."),
     ):
         with pytest.raises(InvalidQuery) as refused:
             RecallRequest.of("tea", settings=SETTINGS, **wrong)
