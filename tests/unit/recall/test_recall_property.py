@@ -217,14 +217,27 @@ def assert_allowed(memory: AnyMemory, question: dict[str, Any]) -> None:
 def in_force_against(
     memory: AnyMemory, denials: list[NegationFact], question: dict[str, Any]
 ) -> set[str]:
-    """The negations that deny this memory, found by looking at every one."""
-    if memory.type is MemoryType.NEGATION:
+    """The negations that deny this memory, found by looking at every one.
+
+    What is not so any more says nothing of a time before it was told, nor of what held then. One
+    that faded, or was put aside, still denies.
+    """
+    then = question["valid_at"]
+    until = memory.valid_to if isinstance(memory, DerivedMemory) else None
+    if memory.type is MemoryType.NEGATION or (then and until and until > then):
         return set()
-    view = Visibility(now=NOW, as_of=question["as_of"], include_test=question["include_test"])
+    view = Visibility(
+        now=NOW,
+        as_of=question["as_of"],
+        include_test=question["include_test"],
+        include_archived=True,
+        include_expired=True,
+    )
     return {
         denial.id
         for denial in denials
         if view.counts(denial)
         and denial.known_at > memory.known_at
+        and (then is None or denial.known_at <= then)
         and covers_by_words(denial, memory)
     }
