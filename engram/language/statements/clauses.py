@@ -567,13 +567,36 @@ def _left_out() -> tuple[tuple[re.Pattern[str], str], ...]:
     words = vocabulary()
     adverbs = alternatives(words.adverbs)
     return tuple(
-        (re.compile(rf"(?:(?:{adverbs})\s+)*(?:{alternatives(before)})\b", re.I), subject)
+        (re.compile(rf"(?:(?:{adverbs})\s+)*(?:{before})\b", re.I), subject)
         for before, subject in (
-            (words.left_out_perfects, "I've"),
-            (words.left_out_pasts, "I was"),
-            (words.left_out_states, "I'm"),
-            (words.left_out_verbs, "I"),
+            (alternatives(words.left_out_perfects), "I've"),
+            (alternatives(words.left_out_pasts), "I was"),
+            (rf"{alternatives(words.left_out_states)}|{_from_a_place()}", "I'm"),
+            (alternatives(words.left_out_verbs), "I"),
         )
+    )
+
+
+def _from_a_place() -> str:
+    """Where somebody is from, without "I'm": "from Leeds", and no "from Slack:", "from memory"."""
+    # "From Paris, the train takes two hours"
+    journey = (
+        r"(?!,\s+(?:the|it|it's|its|there|you|take|get|(?:i|we)\s+(?!live|work|moved|study)\w+)\b)"
+    )
+    ends = (
+        rf"{journey}(?=\s*(?:\Z|[,.;!(]|"
+        r"(?:and|but|too|btw|lol|haha|myself|though|tho|by|so|actually)\b))"
+    )
+    no_tool = rf"(?!(?:{alternatives(vocabulary().products | vocabulary().employers)})\b)"
+    name = rf"{no_tool}(?-i:[A-Z])[\w'-]{{1,30}}(?:\s(?-i:[A-Z])[\w'-]{{1,30}}){{0,2}}"
+    place = rf"(?:the\s+)?(?:{alternatives(vocabulary().places)})(?:,?\s+{name})?"
+    settlement = r"(?:[\w-]+\s){0,2}(?:village|town|city|suburb|island|hamlet|farm)\b"
+    lives = r",?\s+(?:(?:and|but)\s+)?(?:(?:now|currently)\s+)?(?:living|based|live)\s+"
+    born = r"(?:[\w'-]+\s){1,5}?(?:originally|born\s+and)\b"
+    return (
+        rf"from\s+(?![^:]{{1,60}}:)(?:(?<=originally\sfrom\s)\w|{place}{ends}|{born}|"
+        rf"(?:{place}|{name})(?:\s+here{ends}|,\s+(?:an?\s+)?{settlement}|{lives}|(?=\W*\Z))|"
+        rf"(?:an?|the)\s+{settlement}(?:{ends}|\s(?=(?:in|near|on|outside|called|close)\b)))"
     )
 
 

@@ -18,11 +18,29 @@ from engram.language.names import can_name_a_person, tells_where_one_belongs
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import is_origin
 from engram.language.statements.predicates import is_firm
-from engram.language.vocabulary import load, written_out
+from engram.language.vocabulary import (
+    alternatives,
+    expression_text,
+    load,
+    vocabulary,
+    written_out,
+)
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(written_out(load("doubts")["words"], pattern))
+    return re.compile(written_out(_words(), pattern))
+
+
+@cache
+def _words() -> dict[str, str]:
+    """What entries name in braces: [words], and what is known by name elsewhere."""
+    known = vocabulary()
+    return {
+        **load("doubts")["words"],
+        "known_place": rf"(?:the )?(?:{alternatives(known.places)})",
+        "known_tool": alternatives(known.products),
+        "medicine": expression_text("notes", "medicine"),
+    }
 
 
 _Words: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(_compiled)]

@@ -73,6 +73,86 @@ def test_what_is_told_beside_it_is_learnt(said: str, learns: str) -> None:
     assert any(one.startswith(learns) for one in learnt(said)), learnt(said)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "from slack:\nPiotr: can you look at this",
+        "from sentry:\nKeyError: 'parcel_id'",
+        "from memory, it was 42",
+        "from scratch",
+        "from birth",
+        "From Berlin: 3 packages",
+        "From Slack here are the logs",
+        "From Paris, the train takes 2 hours",
+        "from London with love",
+        "from a colleague in Berlin",
+        "from the Berlin team, thanks!",
+        "from main, not dev",
+        "From Slack",
+        "nicked. from INSIDE the hallway.",
+    ],
+)
+def test_words_that_begin_with_from_are_no_origin(said: str) -> None:
+    """What something is from, or quoted from, is not where its user comes from."""
+    assert [one for one in learnt(said) if "is from" in one] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "place"),
+    [
+        ("from Leeds", "Leeds"),
+        ("Originally from Grimsby", "Grimsby"),
+        ("From Zweeloo originally", "Zweeloo"),
+        ("From Zweeloo.", "Zweeloo"),
+        ("From Zweeloo, small village in Drenthe", "Zweeloo"),
+        ("From Zweeloo, living in Utrecht now", "Zweeloo"),
+        ("from a small village near Bath", "a small village near Bath"),
+        ("hi! from Ghent here", "Ghent"),
+        ("From Leeds, 34, nurse", "Leeds"),
+        ("still from Leeds lol", "Leeds"),
+        ("from the Netherlands", "the Netherlands"),
+    ],
+)
+def test_where_somebody_is_from_is_told_without_i_am(said: str, place: str) -> None:
+    """A place, or what says that it is one, makes "from ..." an origin."""
+    assert f"The user is from {place}." in learnt(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "learns"),
+    [
+        ("I moved to Nashville for a marketing job", "lives in Nashville"),
+        ("I moved to Asheville from Knoxville with my wife", "lives in Asheville"),
+        ("I moved to Asheville from London", "lives in Asheville"),
+        ("We moved to Penge for the schools", "lives in Penge"),
+        ("moved to Zweeloo for love", "lives in Zweeloo"),
+        ("moved to Zweeloo in May", "lives in Zweeloo"),
+        ("I moved to Totnes and cancelled the gym", "lives in Totnes"),
+        ("I moved to Whitstable, broadband is awful", "lives in Whitstable"),
+        ("I moved from Emmen to Zweeloo", "lives in Zweeloo"),
+        ("I moved to the Frankfurt region", "lives in the Frankfurt"),
+        ("moved: Lisbon now", "lives in Lisbon"),
+        ("Update: moved, Porto now", "lives in Porto"),
+        ("Moved again: Arequipa", "lives in Arequipa"),
+        ("We've moved: Whitby", "lives in Whitby"),
+        ("I relocated, Tartu now", "lives in Tartu"),
+        ("my company moved me to Dungloe", "lives in Dungloe"),
+        ("the army relocated me to Aldershot", "lives in Aldershot"),
+        ("They transferred me to Singapore", "lives in Singapore"),
+        ("We live in Bear, Delaware", "lives in Bear"),
+        ("I quit Tesco and moved to Lidl", "works at Lidl"),
+        ("moved to Lidl as a shift manager", "works at Lidl"),
+        ("Got a new job, moved to Lloyds", "works at Lloyds"),
+        ("I moved to Aldi, better pay", "works at Aldi"),
+        ("I moved to Bosch for the salary", "works at Bosch"),
+        ("I moved from Tesco to Aldi, same role", "works at Aldi"),
+    ],
+)
+def test_whoever_moves_has_a_new_home_or_job(said: str, learns: str) -> None:
+    """A place nobody lists is a home, too, and a shop with a word about work is an employer."""
+    assert any(one.startswith(f"The user {learns}") for one in learnt(said)), learnt(said)
+
+
 def test_a_memory_names_what_its_turn_put_into_quotation_marks() -> None:
     """A title is blank while the rules read, and stands in what they make of the sentence."""
     (learns,) = learnt('Last night we finally watched "The Third Man" at home.')
