@@ -214,7 +214,9 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     """What a turn tells, without what is doubtful."""
     doubts = Doubts(heard.own.content)
     for one in _read(heard, before):
-        predicate, quote = one.predicate or "", next(iter(one.quotes), "")
+        # A promise that is told as a whole clause has no predicate.
+        noted = PROMISED if one.category is Category.COMMITMENT else ""
+        predicate, quote = one.predicate or noted, next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
         over = predicate == WORKS_AT and not one.holds and _LEAVING.search(quote)
         if over and thing.casefold() in _jobs_told(before):

@@ -16,6 +16,62 @@ def _known(*said: str) -> set[str]:
     return {one.content for one in known if one.superseded_by is None}
 
 
+PUT_OFF = [
+    "She wants me to try a statin, I said I'd think about it.",
+    "Told her I'd see how it goes.",
+    "I told the physio I'd do my best.",
+    "I told Dr Osei I'd give it a go.",
+    "I said I'd wait and see.",
+    "I said I'd see.",
+    "I told them I'd think it over.",
+    "I said I'd consider the offer.",
+    "I told him I'd sleep on it.",
+    "I told Ana I'd try my best.",
+    "I said I'd never eat meat again lol",
+    "I told Ana I'd never go there again.",
+    "I said I'd wash the car haha",
+    "I'll take the oak desk.",
+    "I'll take the oak desk, please.",
+    "I'll take the flat.",
+    "I'll have the soup.",
+]
+PROMISED = [
+    ("I promised Mum I'd think about it.", "think about it"),
+    ("I swore I'd never speak to Dan again.", "never speak to Dan"),
+    ("I told Ben I'd see him on Friday.", "see him"),
+    ("I said I'd see to the boiler.", "see to the boiler"),
+    ("I told Ben I'd wait for him at the station.", "wait for him at the station"),
+    ("I told Ana I'd take the dog for a walk.", "take the dog for a walk"),
+    ("I told mum I'd take the bins out.", "take the bins out"),
+    ("I told her I'd have the draft ready.", "have the draft ready"),
+    ("I told Ana I'd give the shed a coat of paint.", "give the shed a coat of paint"),
+    ("I promised Ana I'd see a doctor.", "see a doctor"),
+    ("I told the GP I'd try the statin for a month.", "try the statin"),
+    ("I told the physio I'd do my exercises.", "do their exercises"),
+    ("I told Sam I'd look into it.", "look into it"),
+    ("I told him I'd think about a name for the band.", "think about a name for the band"),
+    ("I'll take the car to the garage on Friday.", "take the car to the garage"),
+    ("I'll take the desk to the tip.", "take the desk to the tip"),
+    ("I'll take the kids to school.", "take the kids to school"),
+    ("I'll take the late shift on Friday for Ben.", "take the late shift"),
+    ("I'll take the minutes.", "take the minutes"),
+    ("I'll take the rubbish out.", "take the rubbish out"),
+]
+
+
+@pytest.mark.parametrize("said", PUT_OFF)
+def test_who_puts_it_off_or_chooses_promises_nothing(said: str) -> None:
+    """To think about it, to see how it goes and to take the oak desk are owed to nobody."""
+    assert _told(said) == []
+
+
+@pytest.mark.parametrize(("said", "deed"), PROMISED)
+def test_what_is_promised_in_like_words_is_a_promise(said: str, deed: str) -> None:
+    """A deed that is named, or promised in so many words, is owed."""
+    promises = [one for one in answered({"text": said}) if one.predicate == "promised to"]
+    assert [one.object for one in promises] == [deed]
+
+
 @pytest.mark.parametrize(
     ("said", "content"),
     [
