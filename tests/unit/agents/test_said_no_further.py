@@ -73,6 +73,76 @@ def test_what_is_promised_in_like_words_is_a_promise(said: str, deed: str) -> No
 
 
 @pytest.mark.parametrize(
+    "preferred",
+    [
+        "deliveries in the morning",
+        "calls in the evening",
+        "standups in the afternoon",
+        "parcels on Thursdays",
+        "pickup at the shop on Saturdays",
+        "meetings before lunch",
+        "dark mode at night",
+        "emails to calls in the evening",
+    ],
+)
+def test_when_something_is_preferred_is_a_part_of_it(preferred: str) -> None:
+    """Who prefers deliveries in the morning says nothing of deliveries."""
+    assert _told(f"We prefer {preferred}.") == [f"The user prefers {preferred}."]
+
+
+@pytest.mark.parametrize("when", ["at the moment", "these days", "in general", "since last year"])
+def test_since_when_something_is_preferred_is_no_part_of_it(when: str) -> None:
+    """What is said by the way of any preference narrows none."""
+    assert _told(f"I prefer tea {when}.") == ["The user prefers tea."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'm 86.4 now.",
+        "I'm 86,4 now.",
+        "I'm 7.9 this morning, before breakfast.",
+        "I'm 38.1 and shivering.",
+        "I'm 78.2 today.",
+        "I'm 18.5 in BMI terms.",
+    ],
+)
+def test_a_reading_is_no_age(said: str) -> None:
+    """Of what a number is that stands for no years, it does not say."""
+    assert _told(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "age"),
+    [
+        ("I'm 45.", "45"),
+        ("I'm 45 now.", "45"),
+        ("I'm 38, and shivering.", "38"),
+        ("I'm 45 and tired.", "45"),
+        ("I'm 1.82 m tall.", None),
+    ],
+)
+def test_whole_years_are_an_age(said: str, age: str | None) -> None:
+    """A height is told, and is none."""
+    assert [(one.predicate, one.object) for one in answered({"text": said})] == [
+        ("is aged" if age else None, age)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        ("My number has changed: +44 7700 900123 instead of +44 7700 900456", "+44 7700 900123"),
+        ("My number has changed, it's +44 7700 900123, not +44 7700 900456", "+44 7700 900123"),
+        ("New number: +44 7700 900123 instead of +44 7700 900456", "+44 7700 900123"),
+    ],
+)
+def test_a_new_number_is_told_without_the_old_one(said: str, content: str) -> None:
+    """The number that it takes the place of is no part of it."""
+    assert _told(said) == [f"The user's number is {content}."]
+
+
+@pytest.mark.parametrize(
     ("said", "content"),
     [
         (
