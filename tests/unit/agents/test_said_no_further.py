@@ -73,6 +73,138 @@ def test_what_is_promised_in_like_words_is_a_promise(said: str, deed: str) -> No
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "I changed my mind about pink.",
+        "I changed my mind about Wednesday.",
+        "I've changed my mind about weddings.",
+        "I changed my mind about morning runs.",
+        "I changed my mind about Beijing.",
+        "I changed my mind about everything.",
+    ],
+)
+def test_a_changed_mind_ends_no_plan_that_it_does_not_name(said: str) -> None:
+    """What nobody can do was no plan."""
+    assert _told(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        ("Changed my mind about reviewing Lin's thesis.", "review Lin's thesis"),
+        ("I've changed my mind about going to the gym.", "go to the gym"),
+    ],
+)
+def test_a_changed_mind_ends_the_plan_that_it_names(said: str, content: str) -> None:
+    """What was to be done no longer is."""
+    assert _told(said) == [f"The user no longer plans to {content}."]
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        (
+            "We prefer deliveries in the morning, and never on Wednesday.",
+            {"The user prefers deliveries in the morning."},
+        ),
+        ("I prefer texts over calls, never on Sundays.", {"The user prefers texts over calls."}),
+        ("We like deliveries early and not on Mondays.", {"The user likes deliveries early."}),
+        (
+            "I like swimming in summer, never in winter.",
+            {"The user likes swimming in summer."},
+        ),
+        ("I use vim, never emacs.", {"The user uses vim."}),
+        (
+            "I like short answers, never bullet points.",
+            {"The user likes short answers.", "The user does not like bullet points."},
+        ),
+        (
+            "I prefer tea, not coffee.",
+            {"The user prefers tea.", "The user does not prefer coffee."},
+        ),
+        (
+            "I love ramen on rainy Sundays, not a soul talking to me.",
+            {"The user likes ramen on rainy Sundays."},
+        ),
+    ],
+)
+def test_what_limits_a_taste_ends_none(said: str, known: set[str]) -> None:
+    """What is set aside was never liked, as far as anybody said."""
+    assert _known(said) == known
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "over"),
+    [
+        ("I like coffee.", "I like tea, not coffee.", "The user likes coffee."),
+        ("I like coffee.", "I like tea now, not coffee.", "The user likes coffee."),
+        ("I like jazz.", "I'm not into jazz any more.", "The user likes jazz."),
+        ("I like jazz.", "I meant blues, not jazz. I like blues.", "The user likes jazz."),
+        ("I prefer tea.", "I no longer prefer tea, I prefer coffee.", "The user prefers tea."),
+        ("I live in Lisbon.", "I live in Porto, not Lisbon.", "The user lives in Lisbon."),
+        ("I use Jira.", "I use Linear, not Jira.", "The user uses Jira."),
+    ],
+)
+def test_what_was_liked_and_is_set_aside_ends(before: str, after: str, over: str) -> None:
+    """Of what is known, the same words are an end."""
+    assert over in _known(before)
+    assert over not in _known(before, after)
+
+
+GIVEN_UP_THERE = [
+    "kiln: dropped Jira, it's on Linear now",
+    "kiln: we stopped using Jira",
+    "billing-api: swapped Jira for Linear",
+    "We stopped using Jira in the label printer.",
+    "I stopped using Jira for my own tasks.",
+    "We no longer use Jira in prod.",
+    "We no longer use Jira for caching.",
+    "I don't use Jira in production any more.",
+    "I no longer use Jira on my phone.",
+    "I stopped using Jira at work.",
+    "We no longer use Jira at Nordlicht.",
+    "I got rid of Jira in the new project.",
+    "I stopped using Jira for Lent.",
+]
+GIVEN_UP = [
+    "I stopped using Jira.",
+    "I stopped using Jira for good.",
+    "I stopped using Jira for now.",
+    "I stopped using Jira in the end.",
+    "I stopped using Jira in May.",
+    "I stopped using Jira in the spring.",
+    "I stopped using Jira on Monday.",
+    "I stopped using Jira on principle.",
+    "I stopped using Jira for privacy reasons.",
+    "I stopped using Jira for a while now.",
+    "I dropped Jira in favour of Linear.",
+    "I dropped Jira for Linear.",
+    "I dropped Jira for a better tracker.",
+    "We ditched Jira for Linear in the platform team.",
+    "I quit Jira in protest.",
+    "I switched from Jira to Linear for my own tasks.",
+    "I no longer use Jira in any project.",
+    "We uninstalled Jira on all machines.",
+    "update: I stopped using Jira",
+    "PS: I no longer use Jira",
+    "Decision: we no longer use Jira",
+    "Monday: stopped using Jira",
+]
+
+
+@pytest.mark.parametrize("said", GIVEN_UP_THERE)
+def test_a_tool_that_is_given_up_for_one_thing_stays_in_use(said: str) -> None:
+    """The end in one project, place or task is not that of the tool."""
+    assert "The user uses Jira." in _known("I use Jira.", said)
+
+
+@pytest.mark.parametrize("said", GIVEN_UP)
+def test_a_tool_that_is_given_up_ends(said: str) -> None:
+    """When, why and what for in its place are no limits."""
+    assert "The user uses Jira." not in _known("I use Jira.", said)
+
+
+@pytest.mark.parametrize(
     "preferred",
     [
         "deliveries in the morning",
