@@ -100,7 +100,7 @@ from engram.language.statements.renewals import (
     works_now,
 )
 from engram.language.statements.taken_back import denied, said_anew
-from engram.language.text import SIGNS_APART
+from engram.language.text import QUOTED, SIGNS_APART
 from engram.language.vocabulary import expression
 
 _LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
@@ -145,8 +145,9 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
 
 
 def _is_whole(stated: StatedKnowledge) -> bool:
-    """Whether it has the words of all the code and the links that it is about."""
-    return SIGNS_APART.search(f"{stated.subject} {stated.content} {stated.object}") is None
+    """Whether it has the words of all the code, links and quotations that it is about."""
+    told = f"{stated.subject} {stated.content} {stated.object}"
+    return QUOTED not in told and SIGNS_APART.search(told) is None
 
 
 def _fitting(stated: StatedKnowledge) -> StatedKnowledge | None:
@@ -213,7 +214,9 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
     """What a turn tells, without what is doubtful."""
     doubts = Doubts(heard.own.content)
     for one in _read(heard, before):
-        predicate, quote = one.predicate or "", next(iter(one.quotes), "")
+        # A promise that is told as a whole clause has no predicate.
+        noted = PROMISED if one.category is Category.COMMITMENT else ""
+        predicate, quote = one.predicate or noted, next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
         over = predicate == WORKS_AT and not one.holds and _LEAVING.search(quote)
         if over and thing.casefold() in _jobs_told(before):

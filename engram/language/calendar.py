@@ -166,12 +166,16 @@ _UNREAL_REACH = 3
 _TENSE_REACH = 160
 # "I promised Tom to call on Friday" was said; what was promised lay ahead.
 _RESOLVED = frozenset(
-    "promised agreed decided planned arranged offered volunteered vowed pledged swore".split()
+    "promised agreed decided planned arranged offered volunteered vowed pledged swore "
+    "wanted".split()
 )
+# "Claire told the driver to come on 2 April".
+_BADE = frozenset("asked told invited reminded urged advised instructed".split())
 _TO_REACH = 3
 # "I agreed to a loan", "I was offered a place to live": nothing was to be done on that day.
 _ARTICLES = frozenset("a an the".split())
-_NO_VERB = _ARTICLES | set("this that these those it my our your his her its their".split())
+# Who "asked me to marry him on May 3" did so on that day.
+_NO_VERB = _ARTICLES | set("this that these those it my our your his her its their marry".split())
 
 
 def tense_at(low: str, start: int, end: int) -> Tense:
@@ -245,12 +249,13 @@ def _last(words: list[str]) -> Tense | None:
 
 
 def _resolves_to_do(words: list[str]) -> bool:
-    """Whether they tell what somebody meant to do: "promised Tom to call"."""
+    """Whether they tell what somebody meant to do, or others were to: "promised Tom to call"."""
     resolved, *whom = words[: _TO_REACH + 1]
-    if resolved not in _RESOLVED or "to" not in whom:
+    if resolved not in _RESOLVED | _BADE or "to" not in whom:
         return False
     to = words.index("to")
-    return _ARTICLES.isdisjoint(words[:to]) and _NO_VERB.isdisjoint(words[to + 1 : to + 2])
+    plainly = resolved in _BADE or _ARTICLES.isdisjoint(words[:to])
+    return plainly and _NO_VERB.isdisjoint(words[to + 1 : to + 2])
 
 
 def _first(words: list[str]) -> Tense | None:

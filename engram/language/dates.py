@@ -300,6 +300,23 @@ _ARRANGED = re.compile(
     r"\b(?:to|until|till|for|from|starting)|meant(?: to say)?(?: the)?)\s\Z"
 )
 
+# What was done so that something is on that day, or done by it; told before that day or after it.
+_GIVEN = r"(?:gave|given|got|gotten|offered|found)"
+_TIMED = (
+    r"(?:slots?|appointments?|interviews?|viewings?|bookings?|reservations?|check-?ups?|scans?)"
+)
+_MEANT = re.compile(
+    r"\b(?:(?:rebooked|(?:had|needed|wanted|decided) to (?:move|reschedule|postpone|push|delay|"
+    r"shift|put|rebook|bring|extend))\b[^.;!?]{0,60}\b(?:to|until|till|for)"
+    rf"|{_GIVEN}\s[^.,;!?]{{0,30}}\b(?:slot|appointment|interview|viewing)(?:\son)?"
+    rf"|(?:{_GIVEN}|made)\s[^.,;!?]{{0,30}}\b(?:{_TIMED}|tickets)\sfor"
+    r"|(?:wanted|needed|expected|required|demanded|requested)\s[^.,;!?]{0,40}\bby"
+    r"|gave\s(?:me|us|him|her|them)\s(?:until|till)"
+    r")\s(?:the\s)?\Z"
+)
+_AGREED = re.compile(r"\b(?:agreed|settled|decided)\s(?:on\s)?\Z")
+_AGREED_FOR = re.compile(r"\s(?:for|as)\b")
+
 
 # "The invoice of October 1st": what is spoken of by its day was there on it. The sum that may
 # stand between was read before, and masked.
@@ -356,10 +373,18 @@ class DateReader:
         """Which way the words around a match look."""
         if self.asked is None and _ARRANGED.search(self.before(match, 80)):
             return Tense.FUTURE
+        if self.asked is None and self._is_meant(match):
+            return Tense.INTENDED
         if self.asked is None:
             return tense_at(self.low, *match.span())
         told = self.asked.tense
         return told if told in {Tense.FUTURE, Tense.HABIT} else Tense.PAST
+
+    def _is_meant(self, match: re.Match[str]) -> bool:
+        """Whether something was put on that day: "gave me a slot on", "agreed on ... for it"."""
+        before, after = self.before(match, 100), self.after(match)
+        agreed = _AGREED.search(before) is not None and _AGREED_FOR.match(after) is not None
+        return (agreed or _MEANT.search(before) is not None) and not after.startswith(" last year")
 
     def names_event(self, match: re.Match[str]) -> bool:
         """Whether the clause of a match says what is on that day, and has no verb of its own."""

@@ -14,6 +14,7 @@ from itertools import islice
 
 from engram.domain.slots import USER
 from engram.language import negation_rules as contrasts
+from engram.language.calendar import MONTH, WEEKDAY
 from engram.language.found import FoundNegation
 from engram.language.negation_grammar import (
     SHORTEST_GERUND,
@@ -42,8 +43,8 @@ from engram.language.negation_rules import (
     shown_object,
     subject_of,
 )
-from engram.language.own_words import own_words
-from engram.language.text import plain, verb_lemma, without_quotations
+from engram.language.own_words import names_another, own_words
+from engram.language.text import fold, plain, verb_lemma, without_quotations
 
 # --- denials without a negated verb: endings, "no X", neither, nobody, contrasts
 
@@ -61,6 +62,16 @@ _HAVING = frozenset(
     "have has got own owns eat eats drink drinks use uses "
     "speak speaks play plays take takes keep keeps wear wears".split()
 )
+
+
+# "On Mondays" and "after work" are no such day or event: they limit what is over.
+_NUMBERED = r"\d{1,2}(?:st|nd|rd|th)?"
+_WHEN = re.compile(
+    rf"(?:on|in|by|around)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-])?(?:{_NUMBERED}\s+(?:of\s+)?{MONTH}|{MONTH}|"
+    rf"\d{{1,2}}(?:st|nd|rd|th)|{WEEKDAY})(?!\w)"
+    r"|after\s+(?:[\w'-]+\s+){1,3}?(?:was|were|had|got|died|left|came|went|told|said)\b"
+)
+_WHEN_REACH = 80
 
 
 def stopped(sentence: WordedSentence, index: int, user_name: str | None) -> Iterator[Denial]:
@@ -84,16 +95,25 @@ def stopped(sentence: WordedSentence, index: int, user_name: str | None) -> Iter
         if lemma in vocabulary("stop_not"):
             return
         said = f"{does_not(subject)} {lemma}"
-        span = object_at(sentence, at + 1)
+        span = _until_when(sentence, object_at(sentence, at + 1))
         if span.begin >= span.end:
             yield Denial(subject, lemma, None, said, at + 1, cue)
             return
         if any(_is_point(sentence, index) for index in range(span.begin, span.end)):
             # "I stopped reading at page 10" ended for that day.
             return
-        yield from governed(sentence, subject, lemma, at + 1, cue, said)
+        yield from governed(sentence, subject, lemma, at + 1, cue, said, until=span.end)
     elif word != "stopped":
         yield from _gave_up_thing(sentence, subject, at, cue)
+
+
+def _until_when(sentence: WordedSentence, span: Span) -> Span:
+    """The object without the day or the event from which on it is over: "meat on 3 March"."""
+    for index in range(span.begin, span.end):
+        start = sentence.words[index].start
+        if _WHEN.match(fold(sentence.text[start : start + _WHEN_REACH])):
+            return Span(span.begin, index)
+    return span
 
 
 def _is_point(sentence: WordedSentence, index: int) -> bool:
@@ -444,6 +464,9 @@ def _stands(sentence: WordedSentence, denial: Denial) -> bool:
     if denial.span is not None and not ended_cleanly(sentence, denial.span):
         return False
     if _asked(sentence, denial) or _conditional(sentence, denial):
+        return False
+    if denial.lemma == "use" and names_another(sentence.text, sentence.words[0].start):
+        # "kiln: we no longer use sqlite" is told of kiln.
         return False
     return not (_doubled(sentence, denial) or _attributed(sentence, denial))
 

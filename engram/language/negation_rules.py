@@ -210,12 +210,21 @@ def does_not(subject: Subject) -> str:
 
 
 def governed(
-    sentence: WordedSentence, subject: Subject, lemma: str, begin: int, cue: Span, verb: str
+    sentence: WordedSentence,
+    subject: Subject,
+    lemma: str,
+    begin: int,
+    cue: Span,
+    verb: str,
+    *,
+    until: int | None = None,
 ) -> Iterator[Denial]:
-    """Denials of ``lemma`` with the objects that begin at ``begin``."""
+    """Denials of ``lemma`` with the objects that begin at ``begin``, and end before ``until``."""
     if sentence.low(begin) == "either":
         begin += 1
     span = object_at(sentence, begin)
+    if until is not None:
+        span = Span(span.begin, min(span.end, until))
     if span.begin >= span.end:
         paired = sentence.low(begin) == "and"
         if lemma in vocabulary("intransitive") and not paired:

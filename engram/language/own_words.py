@@ -35,3 +35,10 @@ def own_words(text: str) -> str:
 
 def _blank(found: re.Match[str]) -> str:
     return " " * len(found.group())
+
+
+def names_another(text: str, start: int = 0) -> bool:
+    """Whether a label stands there of which the rest is told: "kiln: dropped sqlite"."""
+    found = expression("statements", "label").match(text, start)
+    own = found and expression("turns", "of_oneself").fullmatch(found["label"])
+    return found is not None and own is None

@@ -226,7 +226,8 @@ def _preferred(rest: str) -> Thing | None:
         if is_clause(text[joined.end() :]):
             text = text[: joined.start()]
             break
-    return _narrowed(_up_to_its_end(text))
+    # When and where is what is preferred: "deliveries in the morning".
+    return _narrowed(_with_its_limits(text))
 
 
 # --- what is planned or promised

@@ -358,11 +358,11 @@ def _notes(text: str, known: frozenset[int]) -> list[Note]:
     for sentence in sentences(text):
         if correcting is not None:
             # What mends may follow in a sentence of its own.
-            found[-1] = _joined(correcting, sentence)
+            found[-1] = _joined(correcting, sentence, text)
             return found
         inside = [at for at in known if sentence.start <= at < sentence.start + len(sentence.text)]
         if not inside and _mends(sentence):
-            correcting = _correction(sentence)
+            correcting = _with_quotations(_correction(sentence), text)
             found.append(correcting)
             continue
         if not inside:
@@ -389,8 +389,12 @@ def _names_what(note: Note, text: str) -> bool:
     return expression("notes", "somebody").search(before) is not None
 
 
-# What is left of a quotation with which a clause ends.
-_CLOSES = re.compile(r"(?<=\w)[^\"“”»\n]{0,200}[\"”»]")
+# What is left of a quotation with which a clause begins or ends: it is blank but for its middle.
+_OPENS = re.compile(r"(?:[\"“„«][^\"“”»\n]*|(?<!\w)['‘][^'’\n]*)\Z")
+_OPENED = re.compile(r"[\"“„«]|(?<!\w)['‘]")
+_CLOSES = re.compile(r"[^\"“”»\n]{0,200}[\"“”»]")
+_CLOSES_SINGLE = re.compile(r"(?:[^'’\n]|['’](?=\w)){0,200}['’]")
+_LONGEST_OPENING = 200
 
 
 def _with_words(note: Note, text: str) -> Note | None:
@@ -403,11 +407,24 @@ def _with_words(note: Note, text: str) -> Note | None:
 
 def _with_quotations(note: Note, text: str) -> Note:
     """The note with what it quotes, which is blank while rules look for what is said."""
-    if QUOTED not in note.clause:
-        return note
-    words = verbatim(text, Sentence(note.clause, note.at))
-    closing = _CLOSES.match(text, text.find(words) + len(words))
-    return replace(note, clause=words + closing.group() if closing else words)
+    return replace(note, clause=_quoting(note.clause, note.at, text))
+
+
+def _quoting(clause: str, at: int, text: str) -> str:
+    if QUOTED not in clause:
+        return clause
+    words = verbatim(text, Sentence(clause, at))
+    begin = text.find(words)
+    end = begin + len(words)
+    if clause.lstrip().startswith(QUOTED):
+        opening = _OPENS.search(text[max(0, begin - _LONGEST_OPENING) : begin])
+        words = f"{opening.group() if opening else ''}{words}"
+    if clause.rstrip().endswith(QUOTED):
+        marks = _OPENED.findall(words)
+        closes = _CLOSES_SINGLE if marks and marks[-1] in "'‘" else _CLOSES
+        closing = closes.match(text, end)
+        words = f"{words}{closing.group() if closing else ''}"
+    return words
 
 
 def _mends(sentence: Sentence) -> bool:
@@ -482,14 +499,9 @@ def _correction(sentence: Sentence) -> Note:
     return Note(Category.CORRECTION, 0.7, text, start, sentence)
 
 
-def _joined(note: Note, sentence: Sentence) -> Note:
-    return Note(
-        note.category,
-        note.importance,
-        f"{note.clause}{BETWEEN}{sentence.text}",
-        note.at,
-        note.sentence,
-    )
+def _joined(note: Note, sentence: Sentence, text: str) -> Note:
+    mended = _quoting(sentence.text, sentence.start, text)
+    return replace(note, clause=f"{note.clause}{BETWEEN}{mended}")
 
 
 @cache

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from engram.language.calendar import MONTH_NAMES
+from engram.language.own_words import names_another
 from engram.language.statements import objects
 from engram.language.statements.addresses import homes
 from engram.language.statements.clauses import (
@@ -160,8 +161,19 @@ def _not_that(new: RuleStatement, plain: str) -> list[RuleStatement]:
             continue
         for old in find(kind, MatchContext("", words, plain))[:1]:
             if old.name.casefold() != new.thing.name.casefold():
-                return [replace(new, thing=old, holds=False, begins=False, corrects=False)]
+                denied = _never_held(new.predicate, plain)
+                return [
+                    replace(
+                        new, thing=old, holds=False, denied=denied, begins=False, corrects=False
+                    )
+                ]
     return []
+
+
+def _never_held(predicate: str, text: str) -> bool:
+    """Whether nothing tells that what is set aside was ever so: "I like tea, not coffee"."""
+    turned = expression(_TASTES, "turned").search(text)
+    return predicate in {*_TOLD_OF_TASTES, "prefers"} and turned is None
 
 
 def topic_after(
@@ -211,6 +223,7 @@ def _topics() -> tuple[tuple[str, re.Pattern[str]], ...]:
 # --- what a turn's speaker states about themselves, as predicates and objects
 
 _STATEMENTS = "statements"
+_TASTES = "tastes"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)
 _GOES_BY = re.compile(r"\bcalls?\s+me\b|\bgo(?:ing)?\s+by\b", re.I)
@@ -255,6 +268,7 @@ def everything(text: str) -> list[RuleStatement]:
         and not _only_grew_up(one, found)
         and not _is_said_better(one, found)
         and not _is_replaced(one, found)
+        and not _is_told_of_another(one)
         and (whole := _with_words(one, text)) is not None
     ]
 
@@ -349,6 +363,11 @@ def _is_replaced(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleS
             for other in found.values()
         )
     )
+
+
+def _is_told_of_another(one: RuleStatement) -> bool:
+    """Whether a tool is given up in what a label names: "kiln: dropped sqlite"."""
+    return one.predicate == "uses" and not one.holds and names_another(one.sentence.text)
 
 
 def _only_grew_up(one: RuleStatement, found: Mapping[tuple[str, str, bool], RuleStatement]) -> bool:
@@ -551,7 +570,8 @@ def _instead(
     spoken = MatchContext("", old, sentence.text)
     kind = "named_place" if pattern.kind in {"place", "moved_to"} else pattern.kind
     ended = [thing for thing in find(kind, spoken)[:1] if thing.name.casefold() not in taken]
-    return [RuleStatement(pattern.predicate, thing, holds=False) for thing in ended]
+    denied = _never_held(pattern.predicate, sentence.text)
+    return [RuleStatement(pattern.predicate, thing, holds=False, denied=denied) for thing in ended]
 
 
 def _can_be_a_name(word: str) -> bool:

@@ -513,6 +513,46 @@ def test_phrasing_denies(text: str, denied: list[tuple[str, str]]) -> None:
     assert [(found.subject, found.negates_pattern) for found in find_negations(text)] == denied
 
 
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("I stopped smoking on 25 Feb.", "smoke"),
+        ("I stopped smoking on the 3rd.", "smoke"),
+        ("I quit smoking after Noah was born.", "smoke"),
+        ("I quit drinking after my dad died.", "drink"),
+        ("I gave up smoking on 1 January 2024.", "smoke"),
+        ("I stopped eating meat on 3 March.", "eat meat"),
+        ("I stopped drinking coffee in early May.", "drink coffee"),
+        ("I stopped taking ibuprofen around March.", "take ibuprofen"),
+        ("I stopped watching Friday Night Lights on Monday.", "watch friday night lights"),
+        # These limit what is over.
+        ("I stopped drinking after work.", "drink after work"),
+        ("I stopped eating after 8 pm.", "eat after 8 pm"),
+        ("I stopped eating in bed.", "eat bed"),
+        ("I stopped running in the rain.", "run rain"),
+        ("I stopped playing chess by the river.", "play chess by the river"),
+    ],
+)
+def test_the_day_of_a_stop_is_no_part_of_what_was_stopped(text: str, pattern: str) -> None:
+    """Who stopped smoking on a day does not smoke on any."""
+    assert [found.negates_pattern for found in find_negations(text)] == [pattern]
+
+
+@pytest.mark.parametrize(
+    ("text", "denies"),
+    [
+        ("kiln: we stopped using sqlite.", False),
+        ("billing-api: I don't use Jira.", False),
+        ("update: we stopped using sqlite.", True),
+        ("PS: I no longer use Jira.", True),
+        ("Decision: we no longer use Jira.", True),
+    ],
+)
+def test_what_is_said_of_a_project_denies_nothing_of_its_speaker(text: str, denies: bool) -> None:
+    """The name before the colon says of what it is told."""
+    assert bool(find_negations(text)) is denies
+
+
 @pytest.mark.parametrize("text", DENIES_NOTHING)
 def test_manner_of_speaking_denies_nothing(text: str) -> None:
     """Questions, conditions, reports, double negation and idioms deny nothing."""

@@ -596,6 +596,56 @@ GONE = [
 ]
 
 
+PUT_ON_A_DAY = [
+    ("The physio had to move me to 2 April.", "2026-04-02"),
+    ("They had to push it to 3 April.", "2026-04-03"),
+    ("Zalvo asked us to switch by April 24.", "2026-04-24"),
+    ("Zalvo wanted it done by 24 April.", "2026-04-24"),
+    ("My boss expected the report by 3 April.", "2026-04-03"),
+    ("He gave us until 24 April.", "2026-04-24"),
+    ("GP rebooked me for 14 April.", "2026-04-14"),
+    ("They gave me a slot on 14 April.", "2026-04-14"),
+    ("They found me an appointment on 5 May.", "2026-05-05"),
+    ("I got an appointment for 21 April.", "2026-04-21"),
+    ("We got tickets for 14 April.", "2026-04-14"),
+    ("I made a reservation for 2 May.", "2026-05-02"),
+    ("Dr Osei wanted to see me again on 12 June.", "2026-06-12"),
+    ("Claire told the driver to come on 2 April.", "2026-04-02"),
+    ("I was told to stay at home on 2 April.", "2026-04-02"),
+    ("We agreed on 9 April for the go-live.", "2026-04-09"),
+    # Told after that day.
+    ("She told me to see a doctor on 2 March.", "2026-03-02"),
+    ("They gave me a slot on 14 February.", "2026-02-14"),
+    ("They had to move me to 2 March.", "2026-03-02"),
+]
+DONE_ON_A_DAY = [
+    ("I had to go to the hospital on 2 April.", "2025-04-02"),
+    ("I had to take the dog to the vet on 2 April.", "2025-04-02"),
+    ("We had to push the car to the garage on 3 April.", "2025-04-03"),
+    ("I finished the report by 24 April.", "2025-04-24"),
+    ("He asked me to marry him on 2 May.", "2025-05-02"),
+    ("I got a parking ticket on 14 April.", "2025-04-14"),
+    ("I got my scan results on 14 April.", "2025-04-14"),
+    ("They gave me a scan on 14 April.", "2025-04-14"),
+    ("They gave me a present on 14 April.", "2025-04-14"),
+    ("I made the reservation on 2 May.", "2025-05-02"),
+    ("I had an appointment on 14 April.", "2025-04-14"),
+    ("I told her the news on 2 April.", "2025-04-02"),
+    ("I told him to wait and left on 2 April.", "2025-04-02"),
+    ("I asked for a refund on 2 April.", "2025-04-02"),
+    ("I wanted a dog on 2 April.", "2025-04-02"),
+    ("We agreed on 9 April that we would split.", "2025-04-09"),
+    ("We visited them on 9 April for the funeral.", "2025-04-09"),
+    ("I moved to Berlin on 2 April.", "2025-04-02"),
+]
+
+
+@pytest.mark.parametrize(("text", "day"), [*PUT_ON_A_DAY, *DONE_ON_A_DAY])
+def test_what_was_put_on_a_day_is_on_the_closest_one(text: str, day: str) -> None:
+    """Who was given a slot, or asked to come, has the day before them; what was done is past."""
+    assert [fact.value for fact in extract_facts(text, WEDNESDAY) if fact.event_at] == [day]
+
+
 @pytest.mark.parametrize("text", TO_COME)
 def test_what_is_on_a_day_soon_lies_ahead_whatever_was_done_before(text: str) -> None:
     """The verb of another clause tells nothing of it."""
