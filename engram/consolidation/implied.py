@@ -67,6 +67,7 @@ from engram.domain.slots import (
 )
 from engram.language.found import Masked
 from engram.language.money import find as find_money
+from engram.language.statements.medicines import medicine_in
 from engram.language.text import verb_lemma
 from engram.language.vocabulary import expression, fields_of_work, load, of_one_kind, words
 
@@ -80,6 +81,7 @@ _PREFERS = "prefers"
 _EATS = "eats"
 _PLANS = "plans to"
 _STUDIES = "studies"
+_TAKES = "takes"
 _WORKS_AS = "works as"
 _WORK = frozenset({_WORKS_AS, WORKS_AT})
 _HAS_LEFT = "has left"
@@ -302,6 +304,46 @@ def _is_the_one(one: Statement) -> bool:
     """Whether it speaks of something both sides know: "the Kindle", "my Kindle"."""
     before = one.content.casefold().partition((one.object or "").casefold())[0].split()
     return before[-1:] in (["the"], ["their"])
+
+
+def _is_dosed(told: SlottedStatement) -> bool:
+    return told.is_about(_TAKES, holds=True) and medicine_in(told.held.object) is not None
+
+
+def _dosed_anew(
+    told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """The other dose of the same medicine, at the same times or where it is said to be a new one.
+
+    Who takes 500 mg in the morning may take 1000 mg at night.
+    """
+    new = medicine_in(told.held.object)
+    changed = told.one.begins or _says(told.one, "dosed_anew")
+    yield told.one
+    for held in of_subject(told.held.subject, standing, _TAKES):
+        old = medicine_in(held.slot.object)
+        if new is None or old is None or held.is_told_with(told.one.episode_ids):
+            continue
+        other_dose = bool(old.dose) and bool(new.dose) and old.dose != new.dose
+        if old.name == new.name and other_dose and (changed or old.times == new.times):
+            yield no_longer(held, told.one, min(told.one.confidence, INFERRED))
+
+
+def _is_off_medicine(told: SlottedStatement) -> bool:
+    return told.is_about(_TAKES, holds=False)
+
+
+def _off_medicine(
+    told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """It in whatever dose: who came off metformin takes no 500 mg of it twice a day."""
+    left = medicine_in(told.held.object)
+    taken = of_subject(told.held.subject, standing, _TAKES)
+    known = [(held, medicine_in(held.slot.object)) for held in taken if held.slot != told.held]
+    yield told.one
+    for held, one in known if left is not None and not left.dose else ():
+        if one is not None and left is not None and one.name == left.name:
+            yield no_longer(held, told.one, told.one.confidence)
 
 
 def _eats_again(
@@ -619,6 +661,8 @@ _RULES = (
     _ImpliedEnd(_mends_name, lambda: frozenset({IS_THE_USERS}), _misnamed),
     _ImpliedEnd(_is_switch, lambda: frozenset({_USES}), _switched, frozenset({_USES})),
     _ImpliedEnd(_is_given_up, lambda: frozenset({_USES}), _given_up, _over_for(_USES)),
+    _ImpliedEnd(_is_dosed, lambda: frozenset({_TAKES}), _dosed_anew, frozenset({_TAKES})),
+    _ImpliedEnd(_is_off_medicine, lambda: frozenset({_TAKES}), _off_medicine, _over_for(_TAKES)),
     _ImpliedEnd(
         is_death,
         lambda: POSSESSING | {IS_CALLED, MARRIED, ENGAGED},

@@ -68,7 +68,9 @@ def claim_of(
     said = (
         _rule("is", noun).search(before)
         or _rule("changed_to", noun).search(before)
+        or _rule("has_changed", noun).search(before)
         or _rule("is_after", noun).match(after)
+        or _asked_for(before, after, noun)
     )
     if _is_over(before, after, noun):
         return Claim(None, over=True)
@@ -95,6 +97,11 @@ def claim_of(
 
 def _is_over(before: str, after: str, noun: str) -> bool:
     """Whether it is told to be so no more: for good, and for whatever it was there for."""
+    if _rule("old_one", noun).search(before) and _rule("will_end", noun).match(after):
+        return True
+    if (asked := _rule("moved_on", noun).match(after)) is not None:
+        limited = _rule("limited", noun).match(after, asked.end()) is not None
+        return not limited and _rule("asked_from", noun).search(before) is not None
     told_after = _rule("over_after", noun).match(after)
     rest = after[told_after.end() :] if told_after else after
     if _rule("again", noun).match(rest):
@@ -103,6 +110,13 @@ def _is_over(before: str, after: str, noun: str) -> bool:
     if _rule("limited", noun).match(rest) or _rule("limited_before", noun).match(before):
         return False
     return told_after is not None or _rule("over", noun).search(before) is not None
+
+
+def _asked_for(before: str, after: str, noun: str) -> re.Match[str] | None:
+    """The request to note it from now on; where a site is to point is no address of theirs."""
+    if noun == "site" or _rule("limited", noun).match(after) is not None:
+        return None
+    return _rule("asked_to", noun).search(before)
 
 
 def _is_where_to_reach_them(before: str, after: str, noun: str) -> bool:

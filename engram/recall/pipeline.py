@@ -44,6 +44,7 @@ from engram.recall.stages import (
     replaced_then,
     reranked,
     sources_of,
+    unasked_endings_last,
     without_repeats,
 )
 from engram.settings import Settings
@@ -229,6 +230,7 @@ class Recaller:
             standing.extend(await self.negations.apply(question, stretch))
             ordered = excerpts_behind(folded(without_repeats(below_successors(standing))))
             chosen = instead_first(question, below_successors(ordered))
+            chosen = unasked_endings_last(question, chosen)
             rest = passing[start + stride : start + stride + 1]
             # Denied episodes have sunk; what was not looked at yet may belong before them.
             if len(chosen) >= wanted and (not rest or chosen[wanted - 1].score >= rest[0].score):

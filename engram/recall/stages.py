@@ -342,6 +342,34 @@ def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Rank
     return by_score(list(known.values()))
 
 
+def unasked_endings_last(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
+    """What is over behind the best that holds of the same kind, where nobody asks for it.
+
+    "No longer uses Helix" tells less to who asks which linter is used than what is used. Who
+    asks for Helix gets the ending, and who asks what was given up gets them all.
+    """
+    if question.analysis.former or question.visibility.valid_at is not None:
+        return list(found)
+    asked = bare_stems(question.request.query)
+    holding: dict[tuple[str, str], float] = {}
+    over: list[tuple[Ranked, tuple[str, str]]] = []
+    for one in found:
+        slot = _slot_of(one.memory)
+        if slot is None or not slot.object:
+            continue
+        kind = slot.subject, held_predicate(slot)
+        if not ends_something(slot):
+            holding[kind] = max(one.score, holding.get(kind, 0.0))
+        elif asked.isdisjoint(bare_stems(slot.object)):
+            over.append((one, kind))
+    known = {one.memory.id: one for one in found}
+    for one, kind in over:
+        bound = holding.get(kind, 1.0) * JUST_BELOW
+        if one.score > bound:
+            known[one.memory.id] = one.moved_to(bound, "replaced")
+    return by_score(list(known.values()))
+
+
 def _over_unasked(memory: AnyMemory, asked: frozenset[str]) -> Callable[[Slot], bool] | None:
     """What tells the slots that can stand in place of an ending or a denial, if it is one.
 

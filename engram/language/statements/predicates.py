@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from engram.language.calendar import MONTH_NAME, WEEKDAY
-from engram.language.statements import doings, objects
+from engram.language.statements import doings, medicines, objects
 from engram.language.statements.clauses import Sentence, is_reported
 from engram.language.statements.cutting import Thing
 from engram.language.statements.objects import NOTHING_NAMED, MatchContext, is_place, is_product
@@ -259,9 +259,14 @@ def _possession(spoken: MatchContext) -> list[Thing]:
     return found
 
 
+_WEIGHED = re.compile(r"\bweigh", re.I)
+
+
 def _weight(spoken: MatchContext) -> list[Thing]:
     """What one weighs, with its unit; as something else than a person weighs, it is no answer."""
     found = expression("statements", "weight").match(spoken.rest)
+    if found is None and _WEIGHED.search(spoken.said):
+        found = expression("statements", "weight_alone").match(spoken.rest)
     return [] if found is None else [Thing(found.group("it"), found.group("it"))]
 
 
@@ -561,6 +566,7 @@ _KINDS: Mapping[str, Callable[[MatchContext], list[Thing]]] = {
     "offer_to_you": doings.offer_to_you,
     "debt": _debt,
     "weight": _weight,
+    "medicine": medicines.taken,
     "vehicle": _vehicle,
     "car": _car,
     "trip": _trip,

@@ -470,6 +470,58 @@ def test_an_address_to_write_to_is_anybodys(text: str, theirs: bool) -> None:
     assert (first.slot is not None) is theirs
 
 
+_NEW, _OLD = "new@y.example", "old@x.example"
+REPLACED = (
+    f"My e-mail has changed, please use {_NEW} from now on, the old {_OLD} will be closed",
+    f"my email has changed, use {_NEW}, the old {_OLD} will be closed",
+    f"pls change my mail from {_OLD} to {_NEW}",
+    f"Please change my email from {_OLD} to {_NEW}.",
+    f"Hi, can you update my email address from {_OLD} to {_NEW}?",
+    f"Use {_NEW}, not the old {_OLD}.",
+    f"Write to {_NEW} instead of my old address {_OLD}.",
+    f"Our email has changed; please write to {_NEW}. The old {_OLD} is going away.",
+    f"My email changed: it's now {_NEW}. The old one, {_OLD}, will be shut down in March.",
+)
+NOT_REPLACED = (
+    f"Should I change my email from {_OLD} to {_NEW}?",
+    f"How do I change my email from {_OLD} to {_NEW}?",
+    f"I want to change my email from {_OLD} to {_NEW}.",
+    f"Tom asked me to change his email from {_OLD} to {_NEW}.",
+    f"Please change my email from {_OLD} to {_NEW} for this order.",
+    f"Please change my booking from {_OLD} to {_NEW}.",
+    f"Can you change my email to {_NEW} just for today? I keep {_OLD}.",
+    f"Can you change my email to {_NEW} until Friday? I keep {_OLD}.",
+    f"If my email has changed, use {_NEW}. Otherwise {_OLD}.",
+    f"My email has changed three times, {_NEW} was the first, {_OLD} the second.",
+    f"Change my password and send it to {_NEW}, not me, at {_OLD}.",
+    f"The old {_OLD} still works, so does {_NEW}.",
+    f"Keep using the old {_OLD}, {_NEW} is Tom's.",
+    f"The old {_OLD} will be closed unless I log in. {_NEW} is for Tom.",
+    f"The mailbox {_OLD} will be closed next month, {_NEW} is new.",
+)
+
+
+@pytest.mark.parametrize("text", REPLACED)
+def test_an_address_is_over_where_its_change_is_told_or_asked_for(text: str) -> None:
+    """The new one is the user's, and the old one, which ends or is to be changed, is over."""
+    found = {one.value: one for one in extract_facts(text, WEDNESDAY)}
+    assert found[_NEW].slot is not None
+    assert found[_OLD].over
+
+
+@pytest.mark.parametrize("text", NOT_REPLACED)
+def test_an_address_stays_where_no_change_is_asked_for_or_for_good(text: str) -> None:
+    """Questions, wishes, requests for another thing or a while, and what still works."""
+    found = {one.value: one for one in extract_facts(text, WEDNESDAY)}
+    assert (found[_NEW].slot, found[_NEW].over, found[_OLD].over) == (None, False, False)
+
+
+def test_a_site_is_nobodys_by_where_it_is_to_point() -> None:
+    """A link in a page is changed for somebody; it is no address of theirs."""
+    (site,) = extract_facts("Please update my link to https://docs.example.org", WEDNESDAY)
+    assert site.slot is None
+
+
 @pytest.mark.parametrize(
     ("text", "day"),
     [

@@ -65,6 +65,30 @@ async def test_what_holds_now_stands_before_what_is_over(
     assert found.index(first) < found.index(behind)
 
 
+_TOOLS = ["I use Helix.", "We use uv.", "I ditched Helix."]
+_HELIX_IS_OVER = "The user no longer uses Helix."
+
+
+@pytest.mark.parametrize("question", ["Which linter do I use?", "What do I use?"])
+async def test_what_is_over_comes_behind_what_holds_where_nobody_asks_for_it(
+    repository: EdgeRepository, question: str
+) -> None:
+    """Which of the tools ended is no answer to who asks for those in use."""
+    found = await answers(repository, _TOOLS, question)
+    assert found.index("The user uses uv.") < found.index(_HELIX_IS_OVER)
+
+
+@pytest.mark.parametrize(
+    "question", ["Do I use Helix?", "What do I no longer use?", "Which tool did I stop using?"]
+)
+async def test_what_is_over_stays_first_where_it_is_asked_for(
+    repository: EdgeRepository, question: str
+) -> None:
+    """By its name, or because it is over."""
+    found = await answers(repository, _TOOLS, question)
+    assert found.index(_HELIX_IS_OVER) < found.index("The user uses uv.")
+
+
 async def test_a_turn_stays_first_for_what_it_says_and_still_holds(
     repository: EdgeRepository,
 ) -> None:
