@@ -62,6 +62,9 @@ _SAME_DAY: Final = timedelta(days=1)
 _LONGEST_TAG: Final = 50
 # What stands around a quotation, and is none of its words.
 _AROUND_QUOTES: Final = " \n\"'`.…,;:!?[]()"
+# Of these alone no quotation is evidence.
+_TELL_NOTHING: Final = SMALL_WORDS | frozenset("i me my we us our you your ve re ll".split())
+_LETTER: Final = re.compile("[a-z]")
 # Words that tell of an ending which names nothing: "I retired", "we broke up".
 _ENDING_WORDS: Final = frozenset(
     stem(word)
@@ -322,7 +325,10 @@ def _stems(text: str) -> Iterable[str]:
 
 def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
     found = (
-        next(((e.id, words) for e in sources if (words := words_in(e, quote))), None)
+        next(
+            ((e.id, words) for e in sources if (words := words_in(e, quote)) and _tells(words, e)),
+            None,
+        )
         for quote in quotes
     )
     for one in dict.fromkeys(found):
@@ -334,15 +340,46 @@ def words_in(episode: Episode, quote: str) -> str | None:
     """The turn's own words that a quotation means; None where they do not stand in it.
 
     Models write "I've" where a phone wrote "I’ve", begin with a capital letter and end with a
-    full stop: it is the same quotation, and what is kept of it are the turn's letters.
+    full stop: it is the same quotation, and what is kept of it are the turn's letters. "Cat" does
+    not stand in "catering".
     """
-    if holds(episode, quote):
-        return quote.strip() or None
+    exact = quote.strip()
+    # Of many words the last one may be cut off; of few, none may be a part of another word.
+    few = len(exact.split()) < _TELLING_WORDS
+    if holds(episode, exact) and (not few or _stands_whole(re.escape(exact), episode.content)):
+        return exact or None
     wanted = fold(plain(quote)).strip(_AROUND_QUOTES).split()
     if not wanted:
         return None
-    said = re.search(r"\s+".join(map(re.escape, wanted)), fold(plain(episode.content)))
+    words, content = r"\s+".join(map(re.escape, wanted)), fold(plain(episode.content))
+    said = _stands_whole(words, content) if few else re.search(words, content)
     return said and episode.content[said.start() : said.end()]
+
+
+def _stands_whole(words: str, text: str) -> re.Match[str] | None:
+    """Where words begin and end with no part of another, in scripts that leave spaces between."""
+    return next((one for one in re.finditer(words, text) if _is_whole(text, one.span())), None)
+
+
+def _is_whole(text: str, span: tuple[int, int]) -> bool:
+    return not any(
+        0 < at < len(text) and all(map(_is_of_a_word, text[at - 1 : at + 1])) for at in span
+    )
+
+
+def _is_of_a_word(letter: str) -> bool:
+    return letter.isalnum() and not _runs_on(letter)
+
+
+def _tells(words: str, episode: Episode) -> bool:
+    """Whether quoted words tell anything: "a" and "I have" stand everywhere.
+
+    They may be all that was said: "I do."
+    """
+    said = (found[0] for found in BARE_WORDS.finditer(words.casefold()))
+    if any(not (word in _TELL_NOTHING or _LETTER.fullmatch(word)) for word in said):
+        return True
+    return words.strip(_AROUND_QUOTES) == episode.content.strip(_AROUND_QUOTES)
 
 
 def _tags(tags: Sequence[str]) -> Iterable[str]:

@@ -282,3 +282,24 @@ async def test_what_a_model_says_to_hold_alongside_needs_the_words_of_the_turn(w
     one = statement("e1", **HOME | {"object": where, "alongside": True})
     output, _ = await _read_of(words, {"reasoning": "", "statements": [one]})
     assert [one.alongside for one in output.statements] == [where in words]
+
+
+@pytest.mark.parametrize(
+    ("words", "quote", "evidence"),
+    [
+        ("I have a cat.", "a", ()),
+        ("I have a cat.", "I have", ()),
+        ("I ordered the catering.", "cat", ()),
+        ("I have a cat.", "cat", ("cat",)),
+        ("I do.", "I do", ("I do",)),
+        ("Yes.", "yes", ("Yes",)),
+        ("我住在东京。", "东京", ("东京",)),
+    ],
+)
+async def test_what_stands_in_any_turn_is_no_evidence(
+    words: str, quote: str, evidence: tuple[str, ...]
+) -> None:
+    """A letter, small words alone and a part of a word show nothing; a whole turn does."""
+    told = {"reasoning": "", "statements": [statement("e1", content="So it is.", quotes=[quote])]}
+    output, _ = await _read_of(words, told, told)
+    assert [tuple(q.words for q in one.evidence) for one in output.statements] == [evidence]
