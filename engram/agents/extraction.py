@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from itertools import pairwise
@@ -83,6 +83,8 @@ def read(
     words: KindWords,
     before: Sequence[Episode] = (),
     learning: LearningRules | None = None,
+    *,
+    sent_back: Set[str] = frozenset(),
 ) -> ExtractOutput:
     """The statements, with the ids of their sources and the quotations that are there.
 
@@ -92,16 +94,23 @@ def read(
         words: The vocabulary that tells episodes from notes.
         before: The turns just before those, in order.
         learning: What the namespace asked for.
+        sent_back: Contents that quoted words of others when they were first answered: without
+            words of the person they are nobody's.
     """
     learning = learning or LearningRules()
     heard = [*before, *shown.values()]
     stated = [one for one in answer.statements if not _is_masked(one)]
     sourced = [(one, _sources(one, shown)) for one in stated if one.content.strip()]
+    # What repeats an example, or what nobody but others said, needs words of its turns.
     examples = {normalise(said) for each in learning.examples for said in each.statements}
+    unsaid = examples | sent_back
     read_ones = [
         (one, sources)
         for one, sources in sourced
-        if normalise(one.content) not in examples or any(_evidence(one.quotes, sources))
+        if not (
+            (normalise(one.content) in unsaid and not any(_evidence(one.quotes, sources)))
+            or _quotes_others(one, shown, before)
+        )
     ]
     harmless = _without_secrets(read_ones)
     own = learning.stands_for
@@ -114,7 +123,6 @@ def read(
         dropped_unattested=sum(
             bool(sources) and not any(is_first_party(e) for e in sources) for _, sources in harmless
         )
-        # What only repeats an example was said by nobody.
         + len(sourced)
         - len(read_ones),
         dropped_masked=len(answer.statements) - len(stated),
@@ -166,6 +174,22 @@ def lost_quotes(stated: StatedKnowledge, shown: Mapping[str, Episode]) -> list[s
         for quote in stated.quotes
         if quote.strip() and sources and not any(words_in(episode, quote) for episode in sources)
     ]
+
+
+def _quotes_others(
+    stated: StatedKnowledge, shown: Mapping[str, Episode], before: Sequence[Episode]
+) -> bool:
+    """Whether its words are an assistant's or a tool's, or were read before, and none the person's.
+
+    A turn is no source of what another one says, whoever names it as one.
+    """
+    persons = [episode for episode in shown.values() if is_first_party(episode)]
+    sources = [episode for episode in _sources(stated, shown) if is_first_party(episode)]
+    if not (sources and stated.quotes) or any(_evidence(stated.quotes, sources)):
+        return False
+    others = [e for e in shown.values() if not is_first_party(e)]
+    quotes = [quote for quote in stated.quotes if not any(_evidence([quote], persons))]
+    return any(_evidence(quotes, [*others, *before]))
 
 
 def _sources(stated: StatedKnowledge, shown: Mapping[str, Episode]) -> list[Episode]:
@@ -491,11 +515,16 @@ class _Shown:
 
     Attributes:
         turns: By alias.
-        told_of_quotes: Whether the model was told that words it quotes stand nowhere.
+        before: The turns just before those.
+        told_of_quotes: Whether the model was told that words it quotes stand nowhere, or are
+            others'.
+        sent_back: The contents that quoted others.
     """
 
     turns: dict[str, Episode]
+    before: Sequence[Episode] = ()
     told_of_quotes: bool = False
+    sent_back: set[str] = field(default_factory=set)
 
 
 def _fault(asked: _Shown, answer: ExtractionAnswer) -> str | None:
@@ -512,14 +541,28 @@ def _fault(asked: _Shown, answer: ExtractionAnswer) -> str | None:
         faults.append(f"Not in the asked form: {'; '.join(answer.malformed[:20])}.")
     # An answer in a wrong form before it was no word about its quotations.
     if not asked.told_of_quotes:
-        misquoted = [n for n, s in enumerate(answer.statements, 1) if lost_quotes(s, shown)]
-        if misquoted:
-            asked.told_of_quotes = True
-            faults.append(
-                f"Statements {', '.join(map(str, misquoted[:20]))} quote words that do not stand "
-                "in their sources. Copy them letter by letter, or leave quotes empty."
-            )
+        of_quotes = list(_faults_of_quotes(asked, answer))
+        asked.told_of_quotes = bool(of_quotes)
+        faults += of_quotes
     return " ".join(faults) or None
+
+
+def _faults_of_quotes(asked: _Shown, answer: ExtractionAnswer) -> Iterator[str]:
+    stated = list(enumerate(answer.statements, start=1))
+    others = [n for n, one in stated if _quotes_others(one, asked.turns, asked.before)]
+    misquoted = [n for n, s in stated if n not in others and lost_quotes(s, asked.turns)]
+    if misquoted:
+        yield (
+            f"Statements {', '.join(map(str, misquoted[:20]))} quote words that do not stand "
+            "in their sources. Copy them letter by letter, or leave quotes empty."
+        )
+    if others:
+        asked.sent_back |= {normalise(answer.statements[n - 1].content) for n in others}
+        yield (
+            f"Statements {', '.join(map(str, others[:20]))} quote an assistant or a tool, or what "
+            "was read before. Leave them out, unless the person says so in these turns: then "
+            "quote that."
+        )
 
 
 _TASK: Final = Task(
@@ -569,19 +612,22 @@ class ExtractionAgent:
         heard = [turn for turn in map(without_injected_context, before) if turn.content.strip()]
         latest = max(turn.timestamp for turn in spoken)
         still_open = tuple(one for one in promised if one.said_at < latest)
+        asked = _Shown(shown, heard)
         try:
-            answer, use = await self._answered(shown, guidance, heard, learning, still_open)
+            answer, use = await self._answered(asked, guidance, learning, still_open)
         except ModelRejected as error:
             told = error.details
             of_request = told.get("refused") == "request" and not told.get("cut_off")
             if not (of_request and (heard or still_open)):
                 raise
             # Perhaps for the sake of what was said before: these turns are not to pay for it.
-            heard = []
-            answer, use = await self._answered(shown, guidance, heard, learning, ())
+            asked = _Shown(shown)
+            answer, use = await self._answered(asked, guidance, learning, ())
 
         def looked_up() -> ExtractOutput:
-            output = read(answer, shown, kind_words(), heard, learning)
+            output = read(
+                answer, shown, kind_words(), asked.before, learning, sent_back=asked.sent_back
+            )
             verbatim = tuple(episode.id for episode in episodes if holds_artifacts(episode))
             return output.model_copy(update={"verbatim": verbatim})
 
@@ -591,22 +637,23 @@ class ExtractionAgent:
 
     async def _answered(
         self,
-        shown: dict[str, Episode],
+        asked: _Shown,
         guidance: Sequence[str],
-        heard: Sequence[Episode],
         learning: LearningRules | None,
         promised: tuple[PromiseView, ...],
     ) -> tuple[ExtractionAnswer, ModelUse]:
         request = ExtractionRequest(
-            turns=tuple(_view(a, e) for a, e in shown.items()),
+            turns=tuple(_view(a, e) for a, e in asked.turns.items()),
             guidance=tuple(guidance),
-            before=tuple(self._view_before(f"b{n}", e) for n, e in enumerate(heard, start=1)),
+            before=tuple(
+                self._view_before(f"b{n}", e) for n, e in enumerate(asked.before, start=1)
+            ),
             learning=learning and learning.for_extraction,
             promised=promised,
         )
         return await self._asked.answer(
             request,
-            _Shown(shown),
+            asked,
             version=version_with(EXTRACTION_VERSION, learning),
             instructions=_OWN_INSTRUCTIONS if learning else None,
         )

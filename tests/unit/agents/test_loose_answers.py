@@ -257,7 +257,7 @@ async def test_long_turns_are_shown_again_by_their_ends_only() -> None:
         ("I live in Lisbon", [2]),
         ("we live in Lisbon", [1]),
         ("Lisbon", [1]),
-        ("Lisbon has a river", [1]),
+        ("Lisbon has a river", []),
     ],
     ids=["another turn", "no turn", "a word of several", "what the assistant said"],
 )
@@ -270,9 +270,9 @@ async def test_words_that_stand_in_one_turn_alone_say_which_was_meant(
     turns[2] = turns[2].model_copy(update={"role": "assistant"})
     one = statement("e1", **HOME | {"quotes": [quote]})
     model, _ = scripted(*[{"reasoning": "", "statements": [one]}] * 2)
-    (read,) = (await ExtractionAgent(model).extract(turns)).statements
-    assert read.episode_ids == tuple(turns[n - 1].id for n in meant)
-    assert (read.predicate == "lives in") is (meant == [2])
+    read = (await ExtractionAgent(model).extract(turns)).statements
+    assert [one.episode_ids for one in read] == [(turns[n - 1].id,) for n in meant]
+    assert all((one.predicate == "lives in") is (meant == [2]) for one in read)
 
 
 @pytest.mark.parametrize("where", ["Lisbon", "Oslo"])
