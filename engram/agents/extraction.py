@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from engram.agents.asking import Rules, Task, Thinker, answering
+from engram.agents.attestation import Quoted, by_rule, is_told, placed, undenied
 from engram.agents.requests import (
     MAX_STATEMENTS,
     ExtractionAnswer,
@@ -85,6 +86,7 @@ def read(
     learning: LearningRules | None = None,
     *,
     sent_back: Set[str] = frozenset(),
+    by_rules: bool = False,
 ) -> ExtractOutput:
     """The statements, with the ids of their sources and the quotations that are there.
 
@@ -96,6 +98,7 @@ def read(
         learning: What the namespace asked for.
         sent_back: Contents that quoted words of others when they were first answered: without
             words of the person they are nobody's.
+        by_rules: Whether the language rules answered: then nothing is read by rule again.
     """
     learning = learning or LearningRules()
     heard = [*before, *shown.values()]
@@ -114,15 +117,18 @@ def read(
     ]
     harmless = _without_secrets(read_ones)
     own = learning.stands_for
-    statements = [_statement(one, sources, words, heard, own) for one, sources in harmless]
+    told = harmless if by_rules else list(_as_said(harmless, heard))
+    statements = [_statement(one, sources, words, heard, own) for one, sources in told]
     return ExtractOutput(
         reasoning=answer.reasoning,
         statements=tuple(s for s in statements if s is not None),
         dropped_references=len(unknown_sources(stated, shown)),
         dropped_quotes=sum(len(lost_quotes(one, shown)) for one in stated),
         dropped_unattested=sum(
-            bool(sources) and not any(is_first_party(e) for e in sources) for _, sources in harmless
+            bool(sources) and not any(is_first_party(e) for e in sources) for _, sources in told
         )
+        + len(harmless)
+        - len(told)
         + len(sourced)
         - len(read_ones),
         dropped_masked=len(answer.statements) - len(stated),
@@ -153,6 +159,51 @@ def _without_secrets(
             none.union(*(secrets[episode.id] for episode in sources)),
         )
     ]
+
+
+def _as_said(
+    read_ones: Iterable[tuple[StatedKnowledge, list[Episode]]], heard: Sequence[Episode]
+) -> Iterator[tuple[StatedKnowledge, list[Episode]]]:
+    """What the sentences around the quotations bear out, with the times that they tell."""
+    before = {turn.id: earlier for earlier, turn in pairwise(heard)}
+    for stated, sources in read_ones:
+        witnesses = {episode.id: episode for episode in sources if is_first_party(episode)}
+        evidence = list(_evidence(stated.quotes, list(witnesses.values())))
+        quoted = [Quoted(one.words, witnesses[one.episode_id]) for one in evidence]
+        if _is_denied(stated, quoted):
+            continue
+        moment = _believable(stated.happened_at)
+        if moment is not None and sources:
+            around = [before[key] for key in witnesses if key in before]
+            moment = placed(moment, quoted, [*around, *sources])
+        told = _of_whom_and_what(stated, quoted)
+        yield told.model_copy(update={"happened_at": moment}), sources
+
+
+def _is_denied(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> bool:
+    """Whether the turns say that it is not so, in the very words that are quoted for it."""
+    slot = slot_of(stated.subject, stated.predicate, stated.object)
+    if slot is None or not stated.holds or not quoted:
+        return False
+    left = [Evidence(episode_id=one.turn.id, words=undenied(one, slot)) for one in quoted]
+    some = any(now.words != one.words for now, one in zip(left, quoted, strict=True))
+    return some and not says_so(stated, left)
+
+
+def _of_whom_and_what(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> StatedKnowledge:
+    """The statement by the name that it has here; a note, where it is not said of the user."""
+    slot = slot_of(stated.subject, stated.predicate, stated.object)
+    speakers = {USER, *(normalise(one.turn.speaker or "") for one in quoted)}
+    if slot is None or not quoted or slot.subject not in speakers:
+        return stated
+    thing = stated.object or ""
+    if is_functional(slot):
+        told = any(is_told(one, slot, thing) for one in quoted)
+        noted = {"predicate": None, "object": None, "holds": True, "begins": False}
+        return stated if told else stated.model_copy(update=noted)
+    # "Moved to" and "joined" are of many things; of where one lives or works there is one.
+    named = by_rule(thing, quoted) if stated.begins and stated.holds else None
+    return stated.model_copy(update={"predicate": named}) if named else stated
 
 
 def _said_with_object(stated: StatedKnowledge) -> str:
@@ -626,7 +677,13 @@ class ExtractionAgent:
 
         def looked_up() -> ExtractOutput:
             output = read(
-                answer, shown, kind_words(), asked.before, learning, sent_back=asked.sent_back
+                answer,
+                shown,
+                kind_words(),
+                asked.before,
+                learning,
+                sent_back=asked.sent_back,
+                by_rules=self.is_free,
             )
             verbatim = tuple(episode.id for episode in episodes if holds_artifacts(episode))
             return output.model_copy(update={"verbatim": verbatim})

@@ -185,7 +185,7 @@ async def test_a_date_that_a_model_puts_in_its_own_way_is_that_date_or_none(
 ) -> None:
     """A year is no number of seconds after 1970, and no number is a date."""
     answer = {"reasoning": "", "statements": [statement("e1", happened_at=put)]}
-    output, asked = await _read_of("I like tea.", answer)
+    output, asked = await _read_of("I have liked tea since my time in Leeds.", answer)
     at = output.statements[0].event_at
     assert (at and at.date().isoformat(), asked) == (meant, 1)
 
