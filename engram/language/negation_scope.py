@@ -22,6 +22,7 @@ from engram.domain.memories import (
     Slot,
 )
 from engram.language.before import denies_the_past
+from engram.language.found import FoundNegation
 from engram.language.statements.cutting import until_cut, without_adverbs
 from engram.language.text import (
     WORDS_AND_SIGNS,
@@ -178,6 +179,20 @@ def covers(negation: NegationFact, memory: AnyMemory) -> bool:
     if isinstance(slot, Slot):
         return denied.claimed_by_slot(slot) and not _is_denial(memory.content)
     return denied.claimed_in(memory.content, told_by_user=False)
+
+
+def denies(found: FoundNegation, slot: Slot) -> bool:
+    """Whether what a turn says is not so is what a slot says.
+
+    Args:
+        found: In the turn.
+        slot: Of the user where "I" says it.
+    """
+    verb, *terms = pattern_terms(found.negates_pattern) or ("",)
+    if not verb or found.subject in _UNRESOLVED:
+        return False
+    denied = _taken_apart(found.content, found.evidence, verb, (*terms,), found.subject)
+    return denied.claimed_by_slot(slot)
 
 
 def brings_about(negation: NegationFact, memory: SemanticMemory) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Set
 from typing import Final
 
 from engram.language.personal_data import secrets_in
-from engram.language.text import STREET_WORD
+from engram.language.text import STREET_WORD, plain
 from engram.language.vocabulary import expression, expression_text
 
 # What follows is no part of a value where a sentence was read: "Kaffee!2019Basel".
@@ -23,13 +23,36 @@ _NAMES_A_CODE: Final = re.compile(
 )
 
 
+# What an answer may begin with, before it tells what was asked for.
+_OPENS: Final = re.compile(
+    r"\A\s*(?:(?:sure|ok|okay|yes|yeah|well|here|of course)[,.:!]? )*(?:(?:it|that)(?:'s| is) )?",
+    re.I,
+)
+_LONGEST_ASKED: Final = 200
+
+
+def secrets_answered(asked: str, answer: str) -> frozenset[str]:
+    """The secret that an answer tells by itself: "What is your PIN?", "4471".
+
+    Args:
+        asked: What was said right before it.
+        answer: What was said then.
+    """
+    told = _OPENS.sub("", plain(answer), count=1).split(maxsplit=1)[:1]
+    question = asked.rstrip(" .?!:")[-_LONGEST_ASKED:]
+    if not (told and question):
+        return frozenset()
+    return frozenset(one for one in secrets_in(f"{question} is {told[0]}") if one in told[0])
+
+
 def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
     """Whether a conclusion tells a secret, or as much of it as a sentence has.
 
     Args:
         said: The conclusion.
         predicate: What it states of somebody; None for a note or a denial.
-        secrets: What :func:`engram.language.personal_data.secrets_in` found in its turns.
+        secrets: What :func:`engram.language.personal_data.secrets_in` found in its turns, and
+            :func:`secrets_answered`.
     """
     if predicate is not None and expression("secrets", "predicate").fullmatch(predicate):
         return True

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelRequest
 
-from engram.agents.extraction import read
+from engram.agents.extraction import ExtractionAgent, read
 from engram.agents.requests import (
     ExtractionAnswer,
     ExtractionRequest,
@@ -21,6 +22,7 @@ from engram.language.kinds import kind_words
 from engram.language.personal_data import secrets_in
 from engram.settings import Settings
 from tests.support.example_memories import episode
+from tests.support.scripted_model import scripted
 
 NOW = datetime(2026, 10, 2, 9, tzinfo=UTC)
 EXTRACTOR = Extractor(Settings())
@@ -218,3 +220,69 @@ def test_a_model_that_concludes_a_secret_is_not_believed(told: dict[str, Any]) -
     output = _read(text, ExtractionAnswer(reasoning="", statements=statements))
     assert [one.content for one in output.statements] == ["The user lives in Bern."]
     assert (output.dropped_secrets, output.dropped_unattested) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "told"),
+    [
+        ("What is your wifi password?", "Hunter2!blue", "The user's wifi is safe by Hunter2!blue."),
+        ("What is your PIN?", "It's 4471.", "The user pays with 4471."),
+        ("Tell me the code of the front door.", "Sure, 4471", "The user opens with 4471."),
+        ("What is your PIN?", "I live at 4471 Oak Road.", None),
+        ("How many steps was it?", "4471", None),
+    ],
+)
+def test_a_secret_may_be_told_by_the_answer_alone(
+    asked: str, answer: str, told: str | None
+) -> None:
+    """What it is, only the question says; another number is concluded."""
+    content = told or f"The user says {answer}"
+    one = StatedKnowledge(content=content, sources=["e2"], quotes=[answer], confidence=0.9)
+    before = episode("e1", content=asked).model_copy(update={"role": "assistant"})
+    shown = {"e1": before, "e2": episode("e2", content=answer)}
+    output = read(ExtractionAnswer(reasoning="", statements=[one]), shown, kind_words())
+    assert (len(output.statements), output.dropped_secrets) == ((0, 1) if told else (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("content", "secret"),
+    [
+        ("The user's master passphrase is 'correct horse battery staple'.", True),
+        ("The user's passphrase is correct horse battery staple.", True),
+        ("The password of the user's mother is “open sesame”.", True),
+        ("The user's seed phrase: apple pear plum fig", True),
+        ("The user's passphrase is stored in 1Password.", False),
+        ("The user's seed phrase is on paper in the safe.", False),
+    ],
+)
+def test_a_passphrase_has_several_words(content: str, secret: bool) -> None:
+    """In quotation marks, or right behind what it is called; where it is kept is no secret."""
+    one = StatedKnowledge(content=content, sources=["e1"], confidence=0.9)
+    output = _read("So it is.", ExtractionAnswer(reasoning="", statements=[one]))
+    assert output.dropped_secrets == secret
+
+
+def test_names_and_tags_tell_no_secret() -> None:
+    """They are left out of a statement that tells none itself, and the others stay."""
+    text = "My wifi password is Hunter2!blue and I live in Oslo."
+    one = StatedKnowledge(
+        content="The user has a wifi network.",
+        sources=["e1"],
+        quotes=[text],
+        entities=["Hunter2!blue", "Oslo"],
+        tags=["hunter2!blue", "home"],
+        confidence=0.9,
+    )
+    (read_one,) = _read(text, ExtractionAnswer(reasoning="", statements=[one])).statements
+    assert (read_one.entities, read_one.tags) == (("Oslo",), ("home",))
+
+
+async def test_a_model_is_told_to_state_no_secret() -> None:
+    """By instructions with a version of their own."""
+    model, asked = scripted({"reasoning": "", "statements": []})
+    output = await ExtractionAgent(model).extract([episode("e1", content="My PIN is 7741.")])
+    (request,) = asked[0]
+    assert isinstance(request, ModelRequest)
+    assert "passwords, PINs, card numbers or keys" in (request.instructions or "")
+    assert output.use is not None
+    assert output.use.instructions_version == "extraction-6"

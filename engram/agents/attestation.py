@@ -1,0 +1,172 @@
+"""Whether a turn's own words bear out what a model concludes from them.
+
+A model reads fluently, and misreads now and then: it takes what is denied, asked or supposed, or
+told of somebody else, for what is so of the user, and it dates what nobody dated. The quotation
+that it gives for that is cut to fit. Here the sentence around it is read again, by rule: what
+speaks against the model is known in English only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final, NamedTuple
+
+from engram.domain.identity import normalise
+from engram.domain.memories import Episode, Slot
+from engram.domain.slots import USER, WORKS_AT
+from engram.language.dates import Start
+from engram.language.negation import find_negations
+from engram.language.negation_scope import denies
+from engram.language.periods import starts_told
+from engram.language.statements.clauses import LONGEST_SENTENCE
+from engram.language.statements.reading import everything
+from engram.language.statements.taken_back import LIVES_IN, bare
+from engram.language.text import fold, is_past, plain, split_sentences
+from engram.language.vocabulary import alternatives, expression, expression_text, vocabulary
+
+_TABLE: Final = "attestation"
+# A day that is named without its zone may be the one on which it was said.
+_A_DAY: Final = timedelta(days=1)
+# As far back as people count without a digit, in a language whose words for that are not known.
+_FAR: Final = timedelta(days=3660)
+# What is so of a person, and said of others in the same words.
+_OF_ANYBODY: Final = frozenset(
+    {
+        *(LIVES_IN, WORKS_AT, "works as", "is called", "is from", "was born in", "was born on"),
+        *("studies at", "is enrolled at", "plays for", "is a citizen of"),
+    }
+)
+
+
+class Quoted(NamedTuple):
+    """Words of a turn, and the turn.
+
+    Attributes:
+        words: As they stand in it.
+        turn: In which they were said.
+    """
+
+    words: str
+    turn: Episode
+
+    @property
+    def sentence(self) -> str:
+        """The sentence in which they stand, or several of them, with the mark that ends it."""
+        content = self.turn.content
+        begin = content.find(self.words)
+        if begin < 0:
+            return self.words
+        end = begin + len(self.words)
+        around = [
+            one
+            for one in split_sentences(plain(content))
+            if one.start < end and begin < one.end + len(one.mark)
+        ]
+        if not around:
+            return self.words
+        return content[around[0].start : around[-1].end + len(around[-1].mark)].strip()
+
+
+def undenied(quoted: Quoted, slot: Slot) -> str:
+    """The quoted words without those that deny what the slot says.
+
+    "I don't use MongoDB any more" has none left for somebody who uses it, however little of it is
+    quoted; "I never liked tea, but now I like tea" has.
+    """
+    content, speaker = quoted.turn.content, quoted.turn.speaker
+    own = slot
+    if speaker is not None and slot.subject == normalise(speaker):
+        own = slot.model_copy(update={"subject": USER})
+    left = content
+    for denial in find_negations(content, user_name=speaker):
+        if denies(denial, own):
+            left = left.replace(denial.evidence, " " * len(denial.evidence))
+    begin = content.find(quoted.words)
+    if left == content or begin < 0 or quoted.words in left:
+        return quoted.words
+    return left[begin : begin + len(quoted.words)]
+
+
+def is_told(quoted: Quoted, slot: Slot, thing: str) -> bool:
+    """Whether the sentence around the words may say it of the user: not of others, no question.
+
+    Args:
+        quoted: The words.
+        slot: What is concluded from them, of the user.
+        thing: Its object, as the turn spells it.
+    """
+    before = fold(plain(_up_to(thing, quoted)))
+    if expression(_TABLE, "asked_or_supposed").search(before):
+        return False
+    somebody = _somebody_else().search(before) if slot.predicate in _OF_ANYBODY else None
+    if somebody is None:
+        return True
+    verb = somebody["verb"]
+    return not (verb.endswith("s") or is_past(verb))
+
+
+def _up_to(thing: str, quoted: Quoted) -> str:
+    """The sentence up to the thing in the quoted words, or up to their end."""
+    sentence = quoted.sentence
+    begin = sentence.find(quoted.words)
+    end = begin + len(quoted.words)
+    at = fold(sentence).find(fold(thing), begin, end) if thing else -1
+    return sentence[: at if at >= 0 else end]
+
+
+@cache
+def _somebody_else() -> re.Pattern[str]:
+    """Up to its end the text is about somebody else: "my sister lives in"."""
+    relations = alternatives(vocabulary().relations)
+    return re.compile(expression_text(_TABLE, "of_others").replace("RELATION", f"(?:{relations})"))
+
+
+def placed(moment: datetime, quoted: Sequence[Quoted], heard: Sequence[Episode]) -> datetime | None:
+    """When it happened, as far as anything that was said says so.
+
+    Args:
+        moment: When it happened by the model.
+        quoted: From which words it concluded that.
+        heard: The turns from which, and with which, those were understood.
+
+    Returns:
+        The moment; the one that the words tell, where they tell another; None where nobody did.
+    """
+    said_at = max(episode.said_at for episode in heard)
+    told = [start for one in quoted for start in starts_told(one.sentence, one.turn.said_at)]
+    if told:
+        bounded = any(expression(_TABLE, "bounds").search(fold(one.sentence)) for one in quoted)
+        # What is to come, what lies between times, and which of several is meant, models know best.
+        plain_one = moment <= said_at + _A_DAY and len(set(told)) == 1 and not bounded
+        return told[0].at if plain_one and not _fits(moment, told[0]) else moment
+    away = abs(moment - said_at)
+    text = " ".join(episode.content for episode in heard)
+    if away <= _A_DAY or expression(_TABLE, "names_a_time").search(plain(text)):
+        return moment
+    in_english = expression(_TABLE, "english", exact_case=True).search(plain(text)) is not None
+    return None if in_english or away > _FAR else moment
+
+
+def _fits(moment: datetime, told: Start) -> bool:
+    """Whether a moment lies in what is told, or a day beside it."""
+    within, around = told.within, (moment - _A_DAY, moment, moment + _A_DAY)
+    return within is None or any(within.holds(one) for one in around)
+
+
+def by_rule(thing: str, quoted: Sequence[Quoted]) -> str | None:
+    """Where the user now lives or for whom they now work, by the rules: the predicate of that.
+
+    Args:
+        thing: Where they "moved to", or whom they "joined".
+        quoted: In which words they said so.
+    """
+    named = bare(thing)
+    for one in quoted:
+        for read in everything(one.sentence[:LONGEST_SENTENCE]):
+            begins = read.begins and read.holds and read.predicate in {LIVES_IN, WORKS_AT}
+            if begins and bare(read.thing.name) == named:
+                return read.predicate
+    return None
