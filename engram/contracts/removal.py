@@ -26,6 +26,8 @@ class ErasureInput(ScopedMessage):
         most_runs: As many histories are deleted in one round.
         only_running: Whether runs that have ended are left to a later round.
         epoch: The user's behind the fence; None of runs that began in an earlier version.
+        first_run_id: Of the erasing workflow, which a reset leaves as it is, and which names the
+            fence; None in a start.
     """
 
     store_timeout: timedelta = timedelta(seconds=30)
@@ -34,6 +36,7 @@ class ErasureInput(ScopedMessage):
     most_runs: int = 1000
     only_running: bool = False
     epoch: int | None = None
+    first_run_id: str | None = None
 
 
 class FenceOutput(Message):
