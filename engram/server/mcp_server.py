@@ -21,6 +21,7 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp
 
 from engram.client.memory import MemoryStore
+from engram.contracts.refusals import refused
 from engram.distribution import VERSION
 from engram.domain.memories import AnyMemory
 from engram.errors import (
@@ -30,7 +31,6 @@ from engram.errors import (
     UnforeseenFailure,
 )
 from engram.operations.audit import acting
-from engram.operations.refusals import refused
 from engram.operations.registry import Operation
 from engram.server import mcp_tools
 from engram.server.mcp_tools import (
