@@ -227,7 +227,7 @@ async def idle_session(stage: Stage) -> None:
 
 
 async def outage(stage: Stage) -> None:
-    """Storing that fails past the local attempts and goes on as a regular activity."""
+    """Storing that fails past the local attempt and goes on as a regular activity."""
     await stage.say("I have a dog called Rex.")
     await stage.end()
 
@@ -407,7 +407,7 @@ async def importing(stage: Stage) -> None:
 
 
 async def overtime(stage: Stage) -> None:
-    """A turn, and two batches at once, whose local attempts all run out of time."""
+    """A turn, and two batches at once, whose local attempt runs out of time."""
 
     async def locally_for_ever() -> None:
         if activity.info().is_local:

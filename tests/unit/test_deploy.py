@@ -270,12 +270,12 @@ def test_workers_get_the_time_they_take(
 
 
 def test_what_stores_turns_ends_within_the_grace() -> None:
-    """A worker that is asked to stop finishes the attempts at storing that the README tells of."""
-    told = re.search(r"two attempts of (\d+) s", read("README.md"))
+    """A worker that is asked to stop finishes the attempt at storing that the README tells of."""
+    told = re.search(r"one attempt of (\d+) s", read("README.md"))
     assert told is not None
     assert timedelta(seconds=int(told[1])) == _LOCAL_LIMIT
-    assert LOCAL_STORE.maximum_attempts == 2
-    assert LOCAL_STORE.maximum_attempts * _LOCAL_LIMIT < _GRACE
+    assert LOCAL_STORE.maximum_attempts == 1
+    assert _LOCAL_LIMIT < _GRACE
     assert f"up to {_GRACE.seconds} s on each" in read("README.md")
 
 
