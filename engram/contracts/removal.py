@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field
 
-from engram.contracts.messages import Message, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage, Timeout
 from engram.domain.memories import MemoryType
 from engram.domain.rules import DigestPolicy
 from engram.domain.turns import SaidAt
@@ -30,10 +30,10 @@ class ErasureInput(ScopedMessage):
             fence; None in a start.
     """
 
-    store_timeout: timedelta = timedelta(seconds=30)
+    store_timeout: Timeout = timedelta(seconds=30)
     asked_at: datetime | None = None
     before: datetime | None = None
-    most_runs: int = 1000
+    most_runs: int = Field(default=1000, ge=1)
     only_running: bool = False
     epoch: int | None = None
     first_run_id: str | None = None
@@ -135,7 +135,7 @@ class HistoryErasureInput(ScopedMessage):
 
     receipt: ErasureReceipt
     fenced_at: datetime
-    store_timeout: timedelta
+    store_timeout: Timeout
     recent: tuple[str, ...] = ()
     quiet: int = 0
 

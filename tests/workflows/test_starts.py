@@ -135,6 +135,45 @@ async def test_a_start_that_does_not_parse_fails_by_a_typed_error(
     assert "PLUMBUS" not in str(cause.details)
 
 
+@pytest.mark.parametrize(
+    ("kind", "policy", "where"),
+    [
+        (names.SESSION_WORKFLOW, {"updates_per_run": 0}, "policy.updates_per_run"),
+        (names.SESSION_WORKFLOW, {"updates_per_run": 2000}, "policy.updates_per_run"),
+        (names.SESSION_WORKFLOW, {"store_timeout": "PT0S"}, "policy.store_timeout"),
+        (names.SESSION_WORKFLOW, {"buffer": {"turns": 0}}, "policy.buffer.turns"),
+        (names.SESSION_WORKFLOW, {"buffer": {"time": "PT0S"}}, "policy.buffer.time"),
+        (names.SESSION_WORKFLOW, {"buffer": {"idle_time": "-PT5S"}}, "policy.buffer.idle_time"),
+        (names.MAINTENANCE_WORKFLOW, {"store_timeout": "P2D"}, "policy.store_timeout"),
+        (names.CONSOLIDATION_WORKFLOW, {"model_timeout": "PT0S"}, "policy.model_timeout"),
+    ],
+)
+async def test_a_start_with_numbers_that_nothing_can_run_by_fails_by_a_typed_error(
+    kind: str, policy: dict[str, Any], where: str, temporal_client: Client
+) -> None:
+    """Runs would follow each other without end, or a task fail for ever."""
+    brought = {
+        "scope": ADA.model_dump(),
+        "session_id": "s1",
+        "kind": "decay",
+        "request": {"reason": "asked for"},
+        "policy": policy,
+    }
+    async with _worker(temporal_client):
+        with pytest.raises(WorkflowFailureError) as failed:
+            await temporal_client.execute_workflow(
+                kind,
+                brought,
+                id=f"misfit/{kind}",
+                task_queue="starts",
+                execution_timeout=timedelta(seconds=20),
+            )
+    cause = failed.value.cause
+    assert isinstance(cause, ApplicationError), cause
+    assert cause.type == InvalidInput.code
+    assert f"{where}: input should be" in cause.message
+
+
 @pytest.mark.parametrize("brought", [[{"calls": 5}], [{}, {}], [None], []])
 async def test_an_update_that_does_not_parse_is_rejected_by_a_typed_error(
     temporal_client: Client, brought: list[Any]
