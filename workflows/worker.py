@@ -322,7 +322,7 @@ async def running_workers(
             ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
-            _worker(
+            configured_worker(
                 client,
                 settings,
                 *(*watching, PersonalDataInterceptor(guard)),
@@ -344,7 +344,7 @@ def _model_worker(
     thinking: ConsolidationModelActivities,
     watching: Sequence[Interceptor],
 ) -> Worker:
-    return _worker(
+    return configured_worker(
         client,
         settings,
         *watching,
@@ -470,10 +470,10 @@ def _of_removal(
     ]
 
 
-def _worker(
+def configured_worker(
     client: Client, settings: Settings, *interceptors: Interceptor, **of_this_one: Any
 ) -> Worker:
-    """A worker with what both have alike."""
+    """A worker with what all have alike."""
     return Worker(
         client,
         interceptors=[
