@@ -28,6 +28,7 @@ from engram.contracts.calls import (
     UserArgs,
 )
 from engram.contracts.consolidation import ConsolidationReport
+from engram.contracts.refusals import typed_refusals
 from engram.contracts.removal import ForgetReceipt
 from engram.domain.deeds import Actor, Door
 from engram.domain.turns import Turn
@@ -35,7 +36,6 @@ from engram.errors import MemoryNotFound
 from engram.operations.audit import acting
 from engram.operations.digests import Profile
 from engram.operations.recall import RECALL, ContextRequest
-from engram.operations.refusals import typed_refusals
 from engram.operations.turns import Receipt
 from engram.recall.request import RecallRequest
 from engram.recall.results import RecallHit

@@ -72,12 +72,17 @@ class ErasureActivitiesImpl(ErasureActivities):
 
     @activity.defn(name=names.RAISE_FENCE_ACTIVITY)
     async def raise_fence(self, asked: ErasureInput) -> FenceOutput:
-        """Raise the user's epoch, once an erasure, and count before anything is deleted."""
+        """Raise the user's epoch, once an erasure, and count before anything is deleted.
+
+        Raises:
+            UserErased: a run of this erasure that is over was reset.
+        """
         async with heartbeating():
             if self._keys is not None:
                 # First: whoever comes from now on has a key of their own.
                 await self._keys.retire(names.key_owner(_store(), asked.scope.tenant))
-            epoch = await self._raise_epoch(asked.scope, _erasure())
+            epoch = await self._raise_epoch(asked.scope, _operation(asked))
+            await self._check_goes_on(asked.scope, epoch)
             counts = {
                 str(kind): await self._repository.count(asked.scope, kind) for kind in STORED_TYPES
             }
@@ -88,7 +93,12 @@ class ErasureActivitiesImpl(ErasureActivities):
         """Terminate what runs for the user, and delete the histories of what ran.
 
         What an attempt before this one deleted is counted as well.
+
+        Raises:
+            UserErased: a run of this erasure that is over was reset.
         """
+        if asked.epoch is not None and _was_reset(asked):
+            await self._check_goes_on(asked.scope, asked.epoch)
         done = _done_before(activity.info().heartbeat_details)
         async with heartbeating(lambda: done.model_dump(mode="json")):
             part: list[WorkflowExecution] = []
@@ -135,7 +145,7 @@ class ErasureActivitiesImpl(ErasureActivities):
                 if self._trail is not None:
                     await asyncio.to_thread(self._trail.forget_user, asked.scope)
                 # Last: an attempt that goes on from here, however late, does nothing any more.
-                await self._raise_epoch(asked.scope, f"{_erasure()} done")
+                await self._raise_epoch(asked.scope, f"{_operation(asked)} done")
         let_go()
         return StoreRound(
             deleted={str(kind): count for kind, count in deleted.items() if count}, left=left
@@ -148,10 +158,18 @@ class ErasureActivitiesImpl(ErasureActivities):
         if not left:
             # Behind the fence, turns could be read until the last of them was gone. What was
             # drawn from them and is still on its way is refused from here on, or goes here.
-            await self._raise_epoch(asked.scope, f"{_erasure()} deleted")
+            await self._raise_epoch(asked.scope, f"{_operation(asked)} deleted")
             deleted += Counter(await self._repository.erase(asked.scope, until=until))
             left = await self._left(asked.scope)
         return deleted, left
+
+    async def _check_goes_on(self, scope: Scope, epoch: int) -> None:
+        """Refuse what would take what the user said since an erasure was over."""
+        if await self._repository.epoch(scope) >= epoch + _RAISED_BEHIND_THE_FENCE:
+            raise UserErased(
+                "This erasure is over: reset, it would delete what the user said since.",
+                hint="To delete that as well, ask for another erasure.",
+            )
 
     async def _raise_epoch(self, scope: Scope, operation: str) -> int:
         key = f"{self._new_secret()}{self._new_secret()}"
@@ -161,9 +179,15 @@ class ErasureActivitiesImpl(ErasureActivities):
         return sum([await self._repository.count(scope, kind) for kind in STORED_TYPES])
 
 
-def _erasure() -> str:
+def _operation(asked: ErasureInput) -> str:
+    """What names an erasure; runs of before named it after the run that it was."""
     info = activity.info()
-    return info.workflow_run_id or info.activity_id
+    return asked.first_run_id or info.workflow_run_id or info.activity_id
+
+
+def _was_reset(asked: ErasureInput) -> bool:
+    """Whether this is another run than the one that the erasure began with."""
+    return asked.first_run_id not in {None, activity.info().workflow_run_id}
 
 
 def _store() -> str:

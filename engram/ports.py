@@ -386,7 +386,7 @@ class MemoryRepository(Protocol):
             key: A fresh secret, for what is forgotten from now on.
 
         Returns:
-            The epoch from now on.
+            The epoch that this erasure raised, now or the first time.
 
         Raises:
             StorageUnavailable: the store cannot be reached; asking again is safe.

@@ -122,6 +122,7 @@ def _ended(report: DecayReport) -> DecayReport:
 # ends
 
 _ENDED_AGAIN: Final = "ended-again-while-promoted"
+_GOES_ON: Final = "goes-on-past-a-failing-session"
 
 
 @workflow.defn(name=names.PROMOTION_WORKFLOW)
@@ -181,12 +182,18 @@ class PromotionWorkflow:
     async def _session(self, session_id: str) -> None:
         state = self._state
         self._promotes_session = True
-        report = await execute(
-            LifecycleActivities.promote_session,
-            walk_input(state, state.policy.decay_batch, session_id=session_id),
-            f"promote what session {session_id} leaves lively",
-            state.policy.store_timeout,
-        )
+        try:
+            report = await execute(
+                LifecycleActivities.promote_session,
+                walk_input(state, state.policy.decay_batch, session_id=session_id),
+                f"promote what session {session_id} leaves lively",
+                state.policy.store_timeout,
+            )
+        except ActivityError as error:
+            # Runs of before ended with the first session that failed.
+            if is_cancelled_exception(error) or not workflow.patched(_GOES_ON):
+                raise
+            report = self._empty(failures=(failure_of(error),))
         self._promotes_session = False
         self._add(report)
         self._update(sessions=self._state.sessions[1:])

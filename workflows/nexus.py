@@ -10,10 +10,9 @@ from nexusrpc import HandlerError, HandlerErrorType
 from nexusrpc.handler import StartOperationContext, service_handler, sync_operation
 from temporalio import nexus
 from temporalio.client import Client
-from temporalio.worker import Worker
 
 from engram.activities.calls import CallActivities, CallInfo, Calls
-from engram.activities.runtime import TypedErrorInterceptor, to_application_error, unforeseen
+from engram.activities.runtime import to_application_error, unforeseen
 from engram.client.engine import MemoryEngine
 from engram.client.local import direct_engine
 from engram.client.memory import MemoryStore
@@ -50,7 +49,7 @@ from engram.system import new_id, system_clock
 from engram.temporal.connection import prepare_endpoint
 from engram.temporal.encryption import answer_as, data_converter, for_strangers
 from engram.workflows.consolidation import AskedConsolidationWorkflow
-from engram.workflows.worker import sandbox_runner
+from engram.workflows.worker import configured_worker, sandbox_runner
 
 # What Nexus calls what went wrong; what is not here is INTERNAL, or UNAVAILABLE while it may pass.
 _KINDS: Final = (
@@ -88,13 +87,13 @@ async def answering_nexus(
         namespace=client.namespace,
         data_converter=for_strangers(converter),
     )
-    worker = Worker(
+    worker = configured_worker(
         door,
+        settings,
         task_queue=settings.nexus_queue,
         nexus_service_handlers=[MemoryServiceHandler(memory, settings)],
         workflows=[AskedConsolidationWorkflow],
         activities=[CallActivities(memory, Door.NEXUS).consolidate],
-        interceptors=[TypedErrorInterceptor(settings.collection_prefix)],
         workflow_runner=sandbox_runner(),
     )
     async with worker:

@@ -71,6 +71,8 @@ class ErasureWorkflow:
         if not workflow.patched(_FENCED):
             return await self._in_rounds(asked)
         about, limit = f"erase {asked.scope.tenant}", asked.store_timeout
+        first_run_id = workflow.info().first_execution_run_id
+        asked = asked.model_copy(update={"first_run_id": first_run_id})
         fence = await execute(ErasureActivities.raise_fence, asked, about, limit)
         asked = asked.model_copy(update={"epoch": fence.epoch})
         fenced_at = workflow.now()

@@ -76,12 +76,10 @@ from engram.errors import (
 #
 # A profile bounds attempts, the activity's timeouts bound each attempt.
 
-# Within the latency of an update: one more try, then the regular activity takes over.
-LOCAL_STORE = RetryPolicy(
-    initial_interval=timedelta(milliseconds=100),
-    maximum_interval=timedelta(milliseconds=100),
-    maximum_attempts=2,
-)
+# Within the latency of an update: once, then the regular activity takes over. Of a local activity
+# that is tried again, the SDK lets the first attempt's timeout run on: it cuts off the second, and
+# panics where the worker is gone by then.
+LOCAL_STORE = RetryPolicy(maximum_attempts=1)
 
 # About a day: work that was accepted survives an outage of the store.
 STORE_LONG = RetryPolicy(
@@ -434,7 +432,7 @@ async def store(
         activity: Method of an interface in ``engram.contracts.activities``.
         work: Its input.
         summary: What it does, for the Temporal UI.
-        local_limit: Longest time for one attempt as a local activity.
+        local_limit: Longest time for the attempt as a local activity.
         limit: The same as a regular activity.
 
     Raises:

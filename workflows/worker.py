@@ -64,7 +64,7 @@ from engram.language.guarding import PersonalDataGuard
 from engram.ports import Clock, Embedder, KeyStore, MaintenanceRepository
 from engram.settings import Settings
 from engram.storage.trail import AuditTrail
-from engram.temporal.encryption import refused_payload
+from engram.temporal.encryption import refuse_misfits
 from engram.temporal.gateway import WorkflowGateway
 from engram.temporal.reviews import ReviewGateway
 from engram.transfer.batches import check_masked
@@ -139,10 +139,10 @@ def _share_code() -> None:
 
 
 class _GuardedRunner(SandboxedWorkflowRunner):
-    """Refuses starts, updates and signals that bring nothing, as it refuses what is plain.
+    """Refuses starts and updates that do not fit, and signals that bring not one argument.
 
-    All of Engram's take one argument. Called without, a handler raises what ends the
-    workflow task, which is tried again for ever: anybody could stop a session.
+    What they raise would end the workflow task, which is tried again for ever: anybody could
+    stop a session.
     """
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
@@ -160,15 +160,18 @@ class _Guarded(WorkflowInstance):
         )
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Stand in for what is missing, then do what the base class says."""
+        """Have what does not fit refused, then do what the base class says."""
         for job in act.jobs:
-            for brought in (
-                job.initialize_workflow.arguments if job.HasField("initialize_workflow") else None,
-                job.signal_workflow.input if job.HasField("signal_workflow") else None,
-                job.do_update.input if job.HasField("do_update") else None,
-            ):
-                if brought is not None and not brought:
-                    brought.append(refused_payload())
+            if job.HasField("do_update"):
+                refuse_misfits(job.do_update.input)
+            elif job.HasField("signal_workflow"):
+                refuse_misfits(job.signal_workflow.input)
+            elif job.HasField("initialize_workflow"):
+                start = job.initialize_workflow
+                # What an earlier run hands on is right: a worker that cannot read it is of
+                # another version, and leaves it to those that can.
+                if not start.continued_from_execution_run_id:
+                    refuse_misfits(start.arguments)
         return self._instance.activate(act)
 
     def get_info(self) -> Info:
@@ -319,7 +322,7 @@ async def running_workers(
             ImportActivitiesImpl(importer, restorer).store_batch,
         ]
         store_worker = await stack.enter_async_context(
-            _worker(
+            configured_worker(
                 client,
                 settings,
                 *(*watching, PersonalDataInterceptor(guard)),
@@ -341,7 +344,7 @@ def _model_worker(
     thinking: ConsolidationModelActivities,
     watching: Sequence[Interceptor],
 ) -> Worker:
-    return _worker(
+    return configured_worker(
         client,
         settings,
         *watching,
@@ -467,10 +470,10 @@ def _of_removal(
     ]
 
 
-def _worker(
+def configured_worker(
     client: Client, settings: Settings, *interceptors: Interceptor, **of_this_one: Any
 ) -> Worker:
-    """A worker with what both have alike."""
+    """A worker with what all have alike."""
     return Worker(
         client,
         interceptors=[

@@ -23,12 +23,12 @@ from engram.client.methods import (
     type_members,
 )
 from engram.client.transfer import TransferMethods
+from engram.contracts.refusals import typed_refusals
 from engram.domain.memories import AnyMemory, MemoryForm, MemoryStatus, MemoryType, RunLink
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidQuery, MemoryClosed
 from engram.language.guarding import PersonalDataGuard
-from engram.operations.refusals import typed_refusals
 from engram.operations.registry import Answer, Asked, Operation, Question
 from engram.recall.request import (
     RecallArguments,

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from engram import operations
 from engram.client.engine import StoreMethods
+from engram.contracts.refusals import typed_refusals
 from engram.domain.memories import MemoryStatus, MemoryType, Resolution
 from engram.errors import InvalidInput, InvalidQuery
-from engram.operations.refusals import typed_refusals
 from engram.operations.registry import AboutMemory, Question
 from engram.recall.request import names_of, tags_of
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from engram import operations
 from engram.client.engine import StoreMethods
+from engram.contracts.refusals import typed_refusals
 from engram.domain.scope import Scope
 from engram.domain.turns import Turn
 from engram.errors import InvalidInput
 from engram.language.guarding import PersonalDataGuard
-from engram.operations.refusals import typed_refusals
 from engram.settings import Settings
 from engram.system import private_draft
 

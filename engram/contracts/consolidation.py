@@ -15,6 +15,7 @@ from engram.contracts.messages import (
     Population,
     ScopedMessage,
     TimedMessage,
+    Timeout,
     by_model,
 )
 from engram.contracts.session import ConsolidationRequest
@@ -215,8 +216,8 @@ class ConsolidationPolicy(Message):
     pass_episodes: int = Field(default=2000, ge=1)
     candidates_per_memory: int = Field(default=8, ge=1)
     session_idle_minutes: float = Field(default=30.0, gt=0)
-    model_timeout: timedelta = timedelta(minutes=5)
-    store_timeout: timedelta = timedelta(seconds=30)
+    model_timeout: Timeout = timedelta(minutes=5)
+    store_timeout: Timeout = timedelta(seconds=30)
     model_queue: str = ""
     digests: DigestPolicy | None = None
     reviews: ReviewRules | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from engram.contracts.messages import Message, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage, Timeout
 
 MOST_PLACES = 20
 """Places that a tally names; past these it only counts."""
@@ -115,8 +115,8 @@ class ImportPolicy(Message):
     """The numbers an import runs by, fixed when it starts so that replays agree."""
 
     updates_per_run: int = Field(ge=1)
-    store_timeout: timedelta
-    idle_time: timedelta
+    store_timeout: Timeout
+    idle_time: timedelta = Field(gt=timedelta(0))
 
 
 class ImportState(ScopedMessage):

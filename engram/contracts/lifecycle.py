@@ -9,7 +9,14 @@ from typing import Final, Self
 
 from pydantic import Field
 
-from engram.contracts.messages import Failure, Message, Population, ScopedMessage, TimedMessage
+from engram.contracts.messages import (
+    Failure,
+    Message,
+    Population,
+    ScopedMessage,
+    TimedMessage,
+    Timeout,
+)
 from engram.domain.memories import MemoryType
 from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
@@ -38,7 +45,7 @@ class LifecyclePolicy(Message):
     decay_batch: int = Field(default=100, ge=1)
     promotion_batch: int = Field(default=10, ge=1)
     pass_users: int = Field(default=10, ge=1)
-    store_timeout: timedelta = timedelta(seconds=30)
+    store_timeout: Timeout = timedelta(seconds=30)
     digests: DigestPolicy | None = None
 
     @classmethod

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -24,6 +24,10 @@ class Population(StrEnum):
     """All but test memories."""
     TEST = "test"
     """Test memories only."""
+
+
+Timeout = Annotated[timedelta, Field(gt=timedelta(0), le=timedelta(days=1))]
+"""Longest time for one activity: without any, a workflow's task would fail for ever."""
 
 
 class Message(BaseModel):

@@ -221,8 +221,9 @@ PUBLISHED: Final = (
         "refused",
         "Erases everything of a user.",
         "Refused while one runs: what was said since that began may stay, so wait for its end, "
-        "then start with `UseExisting`. Again, it finds nothing.",
-        errors=(StorageUnavailable,),
+        "then start with `UseExisting`. Again, it finds nothing. Reset when it is over, it fails, "
+        "and leaves what was said since.",
+        errors=(StorageUnavailable, UserErased),
     ),
     PublishedWorkflow(
         names.REVIEW_WORKFLOW,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import Field
 
-from engram.contracts.messages import Message, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage, Timeout
 from engram.domain.memories import MemoryType
 from engram.domain.rules import DigestPolicy
 from engram.domain.turns import SaidAt
@@ -26,14 +26,17 @@ class ErasureInput(ScopedMessage):
         most_runs: As many histories are deleted in one round.
         only_running: Whether runs that have ended are left to a later round.
         epoch: The user's behind the fence; None of runs that began in an earlier version.
+        first_run_id: Of the erasing workflow, which a reset leaves as it is, and which names the
+            fence; None in a start.
     """
 
-    store_timeout: timedelta = timedelta(seconds=30)
+    store_timeout: Timeout = timedelta(seconds=30)
     asked_at: datetime | None = None
     before: datetime | None = None
-    most_runs: int = 1000
+    most_runs: int = Field(default=1000, ge=1)
     only_running: bool = False
     epoch: int | None = None
+    first_run_id: str | None = None
 
 
 class FenceOutput(Message):
@@ -132,7 +135,7 @@ class HistoryErasureInput(ScopedMessage):
 
     receipt: ErasureReceipt
     fenced_at: datetime
-    store_timeout: timedelta
+    store_timeout: Timeout
     recent: tuple[str, ...] = ()
     quiet: int = 0
 

@@ -6,13 +6,13 @@ Ids, numbers and times; no content.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from pydantic import Field
 
-from engram.contracts.messages import Message, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, ScopedMessage, TimedMessage, Timeout
 from engram.domain.identity import operation_id
 from engram.domain.rules import DigestPolicy, ReviewDefault, ReviewRules
 from engram.errors import InvalidInput
@@ -72,7 +72,7 @@ class ReviewState(ScopedMessage):
 
     memory_ids: tuple[str, ...] = Field(min_length=1, max_length=2)
     rules: ReviewRules
-    store_timeout: timedelta
+    store_timeout: Timeout
     digests: DigestPolicy
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage
+from engram.contracts.messages import Message, Population, ScopedMessage, TimedMessage, Timeout
 from engram.domain.buffer import Buffer, BufferPolicy, Signal
 from engram.domain.turns import Turn
 
@@ -136,8 +136,8 @@ class SessionPolicy(Message):
     """
 
     buffer: BufferPolicy = BufferPolicy()
-    updates_per_run: int = 500
-    store_timeout: timedelta = timedelta(seconds=30)
+    updates_per_run: int = Field(default=500, ge=1, le=1500)
+    store_timeout: Timeout = timedelta(seconds=30)
 
 
 class SessionState(ScopedMessage):

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pydantic import Field
+
 from engram.domain.memories import Episode
 from engram.domain.values import StoredValue
 
@@ -58,11 +60,11 @@ class RememberedTurn(StoredValue):
 class BufferPolicy(StoredValue):
     """When a buffer is full, overdue or idle, and how much working memory holds."""
 
-    turns: int = 10
-    time: timedelta = timedelta(minutes=5)
-    idle_time: timedelta = timedelta(minutes=30)
-    working_memory_turns: int = 50
-    working_memory_bytes: int = 256 * 1024
+    turns: int = Field(default=10, ge=1)
+    time: timedelta = Field(default=timedelta(minutes=5), gt=timedelta(0))
+    idle_time: timedelta = Field(default=timedelta(minutes=30), gt=timedelta(0))
+    working_memory_turns: int = Field(default=50, ge=1, le=500)
+    working_memory_bytes: int = Field(default=256 * 1024, ge=1, le=256 * 1024)
 
 
 class Buffer(StoredValue):

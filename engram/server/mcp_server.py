@@ -32,6 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from engram.client.memory import MemoryStore
+from engram.contracts.refusals import refused
 from engram.distribution import VERSION
 from engram.domain.memories import AnyMemory
 from engram.errors import (
@@ -41,7 +42,6 @@ from engram.errors import (
     UnforeseenFailure,
 )
 from engram.operations.audit import acting
-from engram.operations.refusals import refused
 from engram.operations.registry import Operation
 from engram.server import mcp_tools
 from engram.server.mcp_tools import (

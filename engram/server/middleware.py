@@ -23,6 +23,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
+from engram.contracts.refusals import refused
 from engram.domain.access import Access
 from engram.domain.deeds import Actor, Door
 from engram.domain.scope import Scope
@@ -47,7 +48,6 @@ from engram.errors import (
 from engram.logging import where
 from engram.operations.audit import DOOR_HEADER
 from engram.operations.rates import RateLimit
-from engram.operations.refusals import refused
 from engram.server.keys import ApiKey, KeyRing
 from engram.server.listening import is_loopback
 from engram.settings import Settings

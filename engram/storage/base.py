@@ -637,14 +637,14 @@ class EngineRepository(ABC, Generic[EngineFilter]):
         self._check_open()
 
         def change(ledger: Ledger) -> Ledger | None:
-            return None if operation in ledger.operations else ledger.raised(operation, key)
+            return None if ledger.raised_by(operation) else ledger.raised(operation, key)
 
         raised, changed = await self._change_ledger(scope, change, key)
         if changed:
             others = (Not(HasId((ledger_id(scope),))),)
             marks = self._filters.within(aside(scope), MemoryType.EPISODIC, others)
             await self._delete(MemoryType.EPISODIC, marks)
-        return raised.epoch
+        return raised.raised_by(operation) or raised.epoch
 
     async def bury(
         self,

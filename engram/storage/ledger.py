@@ -39,8 +39,8 @@ MADE_FROM: Final = frozenset(
 ASIDE: Final = "!"
 """The namespace of marks and records: no user's, so that no scope of one is confined to them."""
 _ID: Final = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
-# An erasure is only ever repeated within the hours of its retries.
-_OPERATIONS_KEPT: Final = 8
+# Three of each erasure: so many of them can be reset and are still known to be over.
+_OPERATIONS_KEPT: Final = 3 * 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,13 @@ class Ledger:
         """Of the next epoch: with a fresh key, so that the marks of before mean nothing."""
         operations = (*self.operations, operation)[-_OPERATIONS_KEPT:]
         return Ledger(self.epoch + 1, key, self._next, operations)
+
+    def raised_by(self, operation: str) -> int | None:
+        """The epoch that an erasure raised; None if it has raised none, or long ago."""
+        if operation not in self.operations:
+            return None
+        raised_since = len(self.operations) - 1 - self.operations.index(operation)
+        return self.epoch - raised_since
 
     def payload(self, scope: Scope, write_id: str) -> dict[str, Any]:
         """The point that keeps it."""

@@ -40,7 +40,8 @@ from temporalio.converter import (
 from temporalio.exceptions import ApplicationError
 
 from engram.contracts.names import SHARED_KEY_OWNER, key_owner_of
-from engram.errors import InvalidSettings, PayloadRefused
+from engram.contracts.refusals import refused
+from engram.errors import EngramError, InvalidSettings, PayloadRefused
 from engram.ports import DataKey, KeyStore
 from engram.system import new_secret
 from engram.temporal.keys import NONCE_BYTES
@@ -76,6 +77,43 @@ def is_unread(payload: Payload) -> bool:
     return is_refused(payload) or payload.metadata.get("encoding") == _ENCODING
 
 
+_BROUGHT: Final = "engram-brought"
+_JSON: Final = b"json/plain"
+# What is encrypted, or was refused, says so itself where it is read.
+_READABLE: Final = frozenset({_JSON, _ENCODING, _REFUSED_ENCODING})
+
+
+def refuse_misfits(brought: Any) -> None:
+    """Have what a start, an update or a signal brings refused by a typed error if it does not fit.
+
+    The SDK would end the workflow task, which is tried again for ever: a typing mistake would
+    block the id of a session. What does not fit is found where it is parsed, and only there.
+
+    Args:
+        brought: The payloads, of which Engram's take one each; changed in place.
+    """
+    if len(brought) != 1 or brought[0].metadata.get("encoding") not in _READABLE:
+        del brought[:]
+        # No JSON at all, which is what the error says.
+        brought.append(Payload(metadata={"encoding": _JSON}))
+    brought[0].metadata[_BROUGHT] = b""
+
+
+def _misfit(error: ValidationError) -> ApplicationError:
+    found = refused(
+        error.errors(include_input=False, include_url=False),
+        "What was sent",
+        hint="docs/workflows.json has the schema of what each start and update takes.",
+    )
+    return _as_failure(found)
+
+
+def _as_failure(error: EngramError) -> ApplicationError:
+    return ApplicationError(
+        str(error), error.as_dict(), type=error.code, non_retryable=not error.retryable
+    )
+
+
 class _RefusedConverter(EncodingPayloadConverter):
     """Raises the typed error for what was refused."""
 
@@ -95,9 +133,7 @@ class _RefusedConverter(EncodingPayloadConverter):
             allowed="what a client with the same encryption keys sends",
             hint=_SAME_KEYS,
         )
-        raise ApplicationError(
-            str(error), error.as_dict(), type=error.code, non_retryable=not error.retryable
-        )
+        raise _as_failure(error)
 
 
 class _WithoutKeys(_RefusedConverter):
@@ -130,7 +166,9 @@ class _QuietJsonConverter(PydanticJSONPlainPayloadConverter):
         try:
             return super().from_payload(payload, type_hint)
         except ValidationError as error:
-            raise _without_input(error) from None
+            raise (
+                _misfit(error) if _BROUGHT in payload.metadata else _without_input(error)
+            ) from None
 
 
 def _without_input(error: ValidationError) -> ValidationError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -83,6 +84,7 @@ from engram.temporal.retry import (
     LatelyAnswered,
     asked_again,
     is_gone,
+    keeps_failing,
     lacks_key,
     retry_until_answered,
     start_or_meet,
@@ -520,15 +522,27 @@ async def list_workflows(
 _LOOKED_AT_ONCE = 16
 
 
-async def runs_without_key(client: Client, most: int) -> tuple[list[str], int]:
-    """Which of the workflows that run are encrypted with data keys that are gone.
+@dataclass(frozen=True)
+class StuckRuns:
+    """Workflows that run and do not go on.
+
+    Attributes:
+        without_key: Ids of those that are encrypted with data keys that are gone.
+        failing: Ids of the others whose task fails again and again.
+        looked_at: How many runs were looked at.
+    """
+
+    without_key: Sequence[str]
+    failing: Sequence[str]
+    looked_at: int
+
+
+async def stuck_runs(client: Client, most: int) -> StuckRuns:
+    """Which of the workflows that run no worker can go on with.
 
     Args:
         client: With the keys that workers have.
         most: How many runs are looked at, the latest first.
-
-    Returns:
-        Their ids, and how many were looked at.
 
     Raises:
         EngramError: Temporal, or the keys, cannot be asked.
@@ -536,21 +550,27 @@ async def runs_without_key(client: Client, most: int) -> tuple[list[str], int]:
     query = f"ExecutionStatus = 'Running' AND {names.STAGE_ATTRIBUTE} IS NOT NULL"
     room = asyncio.Semaphore(_LOOKED_AT_ONCE)
 
-    async def is_without(workflow_id: str) -> bool:
+    async def is_stuck(workflow_id: str) -> tuple[bool, bool]:
         async with room:
             try:
-                return await lacks_key(client, workflow_id)
+                if await lacks_key(client, workflow_id):
+                    return True, False
+                described = await client.get_workflow_handle(workflow_id).describe()
             except RPCError as error:
                 if is_gone(error):
-                    return False
+                    return False, False
                 raise
+        return False, keeps_failing(described)
 
     try:
         running = [run.id async for run in client.list_workflows(query, limit=most)]
-        found = await asyncio.gather(*map(is_without, running))
+        found = await asyncio.gather(*map(is_stuck, running))
     except (RPCError, TemporalError) as error:
         raise typed(error) from error
-    return list(itertools.compress(running, found)), len(running)
+    without_key, failing = (
+        list(itertools.compress(running, (one[why] for one in found))) for why in (0, 1)
+    )
+    return StuckRuns(without_key, failing, len(running))
 
 
 async def began_behind(client: Client, execution: WorkflowExecution, fence: datetime) -> bool:

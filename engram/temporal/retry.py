@@ -252,11 +252,11 @@ _LAST_EVENTS = 10
 
 @dataclass(frozen=True)
 class HeldUp:
-    """Why an answer does not come: an activity that keeps failing, keys, or no worker.
+    """Why an answer does not come: an activity or a task that keeps failing, keys, or no worker.
 
     Attributes:
-        why: How the activity failed last; that keys differ, or one is gone; or that nobody
-            acknowledges.
+        why: How the activity failed last; that keys differ, or one is gone; that the run's task
+            fails; or that nobody acknowledges.
         activity_id: Of the activity; empty where it is none.
         attempt: The number of the attempt that is made or waited for.
         runs: Whether it is being made.
@@ -294,15 +294,35 @@ async def what_holds_up(client: Client, workflow_id: str, *, fails: bool = False
             # A worker that goes on has keys that are missing here: ours are others.
             if (fails or _fails(described)) and await lacks_key(client, workflow_id):
                 return HeldUp(_lost_key(workflow_id))
+            if keeps_failing(described):
+                return HeldUp(_failing_task(workflow_id))
             return await _no_worker(client, described)
     except (RPCError, TemporalError, EngramError, TimeoutError) as error:
         _log.debug("what holds up an answer is not known", reason=type(error).__name__)
     return None
 
 
-def _fails(described: WorkflowExecutionDescription) -> bool:
+# What failed for a passing reason is done by the second attempt, mostly.
+_KEEPS_FAILING = 3
+
+
+def keeps_failing(described: WorkflowExecutionDescription) -> bool:
+    """Whether a run's task has failed again and again: no worker that is there can do it."""
+    return _fails(described, _KEEPS_FAILING)
+
+
+def _fails(described: WorkflowExecutionDescription, attempt: int = 2) -> bool:
     running = described.status is WorkflowExecutionStatus.RUNNING
-    return running and described.raw_description.pending_workflow_task.attempt > 1
+    return running and described.raw_description.pending_workflow_task.attempt >= attempt
+
+
+def _failing_task(workflow_id: str) -> TemporalUnavailable:
+    return TemporalUnavailable(
+        "The task of the workflow that is to answer fails again and again.",
+        hint=f"`engram replay {shlex.quote(workflow_id)}` says where the code and what ran part, "
+        "and the worker's log what is raised. With a worker that can do it, it goes on.",
+        details={"workflow_id": workflow_id},
+    )
 
 
 async def _failing_activity(

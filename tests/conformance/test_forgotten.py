@@ -71,6 +71,7 @@ async def test_an_insert_that_began_before_an_erasure_is_refused(
     began = await repository.epoch(ADA)
     await repository.bury(ADA, {turn.id}, drawn={}, key=KEY)
     assert await repository.raise_epoch(ADA, "one", key=uuid4().hex) == began + 1
+    assert await repository.raise_epoch(ADA, "other", key=uuid4().hex) == began + 2
     assert await repository.raise_epoch(ADA, "one", key=uuid4().hex) == began + 1
     with pytest.raises(UserErased):
         await repository.insert(ADA, [new(turn)], epoch=began)

@@ -138,7 +138,7 @@ async def test_an_outage_of_the_store_delays_and_loses_nothing(
                 for each, session in ids.items()
             ]
             consolidating = asyncio.create_task(memory.consolidate())
-            # Each session has used up its local attempts, and consolidation met it too.
+            # Each session has used up its local attempt, and consolidation met it too.
             assert await until(lambda: store.failed.total() >= 12, PATIENCE)
             # A lost answer is found out by asking again; a refusal lasts as long as it lasts.
             assert answers_lost or not any(task.done() for task in sending)

@@ -15,7 +15,9 @@ import pytest
 import pytest_asyncio
 from google.protobuf.duration_pb2 import Duration
 from nexusrpc import HandlerError, HandlerErrorType
-from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, RegisterNamespaceRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -38,6 +40,7 @@ from engram.activities.calls import CallInfo, Calls
 from engram.client.memory import MemoryStore
 from engram.contracts.calls import ConsolidateArgs, EncodeArgs
 from engram.contracts.consolidation import ConsolidationReport
+from engram.distribution import VERSION
 from engram.domain.deeds import Door
 from engram.domain.scope import Scope
 from engram.embedded.keys import folder_keys
@@ -186,6 +189,20 @@ async def test_what_cannot_succeed_is_refused_at_once_by_its_code(setup: Setup, 
         assert refused.type is HandlerErrorType[kind]
         assert isinstance(refused.__cause__, ApplicationError)
         assert refused.__cause__.type == code
+
+
+async def test_the_worker_at_the_door_says_which_release_it_is(setup: Setup) -> None:
+    """As those of the other queues do: Temporal shows what an operation was carried out by."""
+    for kind in (TaskQueueType.TASK_QUEUE_TYPE_NEXUS, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW):
+        found = await setup.own.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace="default",
+                task_queue=TaskQueue(name=Settings.load().nexus_queue),
+                task_queue_type=kind,
+            )
+        )
+        releases = {poller.deployment_options.build_id for poller in found.pollers}
+        assert releases == {VERSION}, kind
 
 
 async def test_a_caller_without_keys_gets_in_where_that_is_allowed_only(

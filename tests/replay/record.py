@@ -227,7 +227,7 @@ async def idle_session(stage: Stage) -> None:
 
 
 async def outage(stage: Stage) -> None:
-    """Storing that fails past the local attempts and goes on as a regular activity."""
+    """Storing that fails past the local attempt and goes on as a regular activity."""
     await stage.say("I have a dog called Rex.")
     await stage.end()
 
@@ -327,6 +327,23 @@ async def ended_again(stage: Stage) -> None:
     await stage.client.get_workflow_handle(names.promotion_workflow_id(SCOPE)).result()
 
 
+async def failing_ending(stage: Stage) -> None:
+    """Two sessions that end, of which the first cannot be promoted."""
+    ended = [
+        ConsolidationRequest(reason="session ended", session_id=session) for session in ("s1", "s2")
+    ]
+    others = iter(ended[1:])
+
+    async def trip() -> None:
+        for other in others:
+            await stage.passes.session_ended(SCOPE, other)
+            raise ApplicationError("a memory trips a bug", type="crash", non_retryable=True)
+
+    stage.faults.during[names.PROMOTE_SESSION_ACTIVITY] = trip
+    await stage.passes.session_ended(SCOPE, ended[0])
+    await stage.client.get_workflow_handle(names.promotion_workflow_id(SCOPE)).result()
+
+
 async def tests_apart(stage: Stage) -> None:
     """Test turns between others, consolidated apart; passes over either population."""
     tried = EncodeCall(turns=(stage.turn("I live in Rome. I am allergic to nuts!"),), is_test=True)
@@ -407,7 +424,7 @@ async def importing(stage: Stage) -> None:
 
 
 async def overtime(stage: Stage) -> None:
-    """A turn, and two batches at once, whose local attempts all run out of time."""
+    """A turn, and two batches at once, whose local attempt runs out of time."""
 
     async def locally_for_ever() -> None:
         if activity.info().is_local:
@@ -710,6 +727,7 @@ SCENARIOS: dict[str, tuple[Callable[[Stage], Awaitable[None]], dict[str, Any]]] 
     "judgement": (judgement, {}),
     "session_end": (session_end, {"lifecycle": {"decay_policy": "energy"}}),
     "ended_again": (ended_again, {"lifecycle": {"decay_policy": "energy"}}),
+    "failing_ending": (failing_ending, {"lifecycle": {"decay_policy": "energy"}}),
     "tests_apart": (tests_apart, {"buffer_turns": 2}),
     "importing": (importing, {"updates_per_run": 4}),
     "forgetting": (forgetting, {}),

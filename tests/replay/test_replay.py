@@ -4,9 +4,10 @@ Workflows that run somewhere have such histories; code that cannot replay them
 stops those workflows. Histories are added, never written anew. Those of ``c57d23c_``
 were recorded by that commit, and have its markers: they go when the deprecated patches go.
 ``once_forgetting``, ``unfenced_erasing``, ``sleeping_refused_trigger``, ``sleeping_review``,
-``lost_ending`` and ``ended_turn_after_end`` are from before forgetting looked again, erasing raised
-a fence, a full session cut its pause short, an answer woke a review, a session could end again
-while it was promoted, and a turn after the end began a session.
+``lost_ending``, ``ended_turn_after_end`` and ``once_failing_ending`` are from before forgetting
+looked again, erasing raised a fence, a full session cut its pause short, an answer woke a review, a
+session could end again while it was promoted, a turn after the end began a session, and promotion
+went on past a session that fails.
 """
 
 from __future__ import annotations

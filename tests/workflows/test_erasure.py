@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WorkflowExecution,
@@ -295,6 +298,50 @@ async def test_a_recorded_erasure_that_is_sent_again_erases_nothing(
     cause = failed.value.cause
     assert isinstance(cause, ApplicationError)
     assert cause.type == PayloadRefused.code
+
+
+@pytest.mark.long
+async def test_an_erasure_that_is_over_deletes_nothing_when_it_is_reset(
+    temporal_client: Client, encryption_keys: FolderKeyStore
+) -> None:
+    """Whichever of its tasks it goes back to, memories and the session since stay as they are."""
+    async with _worked_for(temporal_client, encryption_keys) as (ada, repository):
+        await ada.encode("I live in Lisbon.", session_id="before")
+        erased = await ada.erase()
+        await ada.erased()
+        await ada.encode("I live in Porto.", session_id="since")
+        over = temporal_client.get_workflow_handle(erased.workflow_id)
+        run_id = (await over.describe()).run_id
+        session = temporal_client.get_workflow_handle(
+            names.session_workflow_id(ada.scope, "since"), run_id=None
+        )
+        began = (await session.describe()).run_id
+        tasks = [
+            event.event_id
+            async for event in over.fetch_history_events()
+            if event.HasField("workflow_task_completed_event_attributes")
+        ]
+        for task in tasks:
+            await _reset(temporal_client, erased.workflow_id, run_id, task)
+            with contextlib.suppress(WorkflowFailureError):
+                await over.result()
+            await ada.erased()
+        assert await repository.count(ada.scope, MemoryType.EPISODIC) == 1
+        found = await session.describe()
+        assert (found.run_id, found.status) == (began, WorkflowExecutionStatus.RUNNING)
+
+
+async def _reset(client: Client, workflow_id: str, run_id: str, task: int) -> None:
+    """Have a run go back to the end of one of its tasks."""
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=ExecutionId(workflow_id=workflow_id, run_id=run_id),
+            reason="a test",
+            workflow_task_finish_event_id=task,
+            request_id=new_id(),
+        )
+    )
 
 
 async def test_a_run_whose_history_may_not_be_deleted_is_ended(

@@ -131,7 +131,7 @@ class Failing:
 
 
 class Overtime:
-    """A store that local attempts wait for in vain, and others until it is told."""
+    """A store that the local attempt waits for in vain, and others until it is told."""
 
     def __init__(self) -> None:
         self.waiting = asyncio.Event()
@@ -275,7 +275,7 @@ async def test_what_does_not_follow_is_refused(temporal_client: Client) -> None:
 
 
 async def test_an_outage_delays_the_acknowledgement(temporal_client: Client) -> None:
-    """Past the local attempts the batch goes on as a regular activity, and is stored."""
+    """Past the local attempt the batch goes on as a regular activity, and is stored."""
     async with importing(temporal_client, failures=3) as one:
         await one.begin()
         progress = await one.send(packed(0, turn(0)))

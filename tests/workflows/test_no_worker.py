@@ -29,6 +29,7 @@ from engram.temporal.gateway import WorkflowGateway
 from engram.temporal.passes import PassRunner
 from tests.support.consolidation_workers import Faults, Memory, consolidating, day
 from tests.support.edge_stores import borrowed_store
+from tests.support.failing_tasks import failing_tasks
 from tests.support.stores import worker_settings
 
 ASKED = ConsolidationRequest(reason="asked for")
@@ -50,6 +51,19 @@ async def test_work_that_no_worker_takes_up_is_given_up(work: str, temporal_clie
     async with asyncio.timeout(30):
         with pytest.raises(TemporalUnavailable, match="ENGRAM_COLLECTION_PREFIX"):
             await WORK[work](temporal_client, settings)
+
+
+@pytest.mark.long
+async def test_work_whose_task_fails_again_and_again_is_given_up(temporal_client: Client) -> None:
+    """A worker is there all the time, and asks for more: who waits hears that it cannot do it."""
+    settings = worker_settings(encode_timeout=timedelta(seconds=1))
+
+    async def heard(work: str) -> None:
+        with pytest.raises(TemporalUnavailable, match=r"fails again and again.*engram replay"):
+            await WORK[work](temporal_client, settings)
+
+    async with failing_tasks(temporal_client, settings), asyncio.timeout(60):
+        await asyncio.gather(*map(heard, WORK))
 
 
 async def test_a_worker_that_went_is_missed(temporal_client: Client) -> None:

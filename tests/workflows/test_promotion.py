@@ -23,11 +23,13 @@ from engram.domain.memories import (
     Tier,
     Vitals,
 )
+from engram.errors import StorageError
 from engram.lifecycle.due import due_users
 from engram.lifecycle.promotion_pass import Promoter, follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import update_memories
+from engram.workflows.lifecycle import PromotionWorkflow
 from tests.support.consolidation_workers import Faults
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.recall_memories import negation
@@ -278,6 +280,37 @@ async def test_a_session_that_ends_again_while_it_is_promoted_is_promoted_again(
         vitals = [(await lives.now(one)).vitals for one in (first, since)]
     assert [v.tier if v else None for v in vitals] == [Tier.SHORT_TERM] * 2
     assert promoted == ["s1", "s1"]
+
+
+async def test_a_session_that_cannot_be_promoted_takes_no_other_along(
+    temporal_client: Client, store: EdgeRepository, energetic: Settings, monkeypatch: Any
+) -> None:
+    """What trips over one session's memories is told; the session that ended next is promoted."""
+    lively = Vitals(energy=1.6, energy_at=datetime.now(UTC), peak_energy=1.6)
+    broken, sound = (
+        ConsolidationRequest(reason="session ended", session_id=session) for session in ("s1", "s2")
+    )
+    promote_session = Promoter.promote_session
+    async with lifecycle_workers(temporal_client, store, energetic) as lives:
+        told = turn(lives.scope, "tea", NOW, vitals=lively, session_id="s2")
+
+        async def promoting(promoter: Promoter, asked: WalkInput) -> PromotionReport:
+            if asked.session_id == "s1":
+                await lives.passes.session_ended(lives.scope, sound)
+                raise StorageError("A memory of this session cannot be read.")
+            return await promote_session(promoter, asked)
+
+        monkeypatch.setattr(Promoter, "promote_session", promoting)
+        await lives.keep(told)
+        await lives.passes.session_ended(lives.scope, broken)
+        handle = temporal_client.get_workflow_handle_for(
+            PromotionWorkflow.run, names.promotion_workflow_id(lives.scope)
+        )
+        report = await handle.result()
+        vitals = (await lives.now(told)).vitals
+    assert vitals is not None
+    assert vitals.tier is Tier.SHORT_TERM
+    assert [failure.code for failure in report.failures] == [StorageError.code]
 
 
 async def test_sessions_end_without_a_pass_where_there_are_no_tiers(lives: LifecycleUser) -> None:

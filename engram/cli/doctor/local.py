@@ -300,7 +300,7 @@ async def server(around: CheckContext) -> CheckResult:
 
 
 async def runs(around: CheckContext) -> CheckResult:
-    """The data keys of what runs under the owner are there."""
+    """The data keys of what runs under the owner are there, and its tasks do not fail."""
     data = existing(around)
     record = None if data is None else ServerRecord.read(data.server_record)
     if data is None or record is None or not _locked(data.server_lock):

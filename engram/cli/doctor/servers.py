@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
@@ -160,7 +161,7 @@ async def encryption(around: CheckContext) -> CheckResult:
 
 
 async def runs(around: CheckContext) -> CheckResult:
-    """The data keys of what runs are there."""
+    """The data keys of what runs are there, and its tasks do not fail."""
     from engram.temporal.schedules import Schedules  # noqa: PLC0415 - only what is used loads
 
     client = await _client(around)
@@ -177,28 +178,38 @@ async def runs(around: CheckContext) -> CheckResult:
 
 
 async def readable_runs(client: Client, connected: str = "") -> CheckResult:
-    """Whether workers can read what runs.
+    """Whether workers can read what runs, and go on with it.
 
     Args:
         client: With the keys that workers have.
         connected: The option that leads the command that is advised to the same server.
     """
-    from engram.temporal.gateway import runs_without_key  # noqa: PLC0415 - only what is used loads
+    from engram.temporal.gateway import stuck_runs  # noqa: PLC0415 - only what is used loads
     from engram.temporal.retry import ending_command  # noqa: PLC0415 - same
 
     try:
-        without, looked_at = await runs_without_key(client, _MOST_RUNS)
+        stuck = await stuck_runs(client, _MOST_RUNS)
     except EngramError as error:
         return warning(RUNS, error.message, error.hint or "see temporal")
-    if without:
-        commands = "; ".join(ending_command(one, connected) for one in without[:_MOST_NAMED])
+    if stuck.without_key:
+        named = stuck.without_key[:_MOST_NAMED]
+        commands = "; ".join(ending_command(one, connected) for one in named)
         return failed(
             RUNS,
-            f"the data keys of {len(without)} are missing: they wait for ever, and their users' "
-            "turns with them",
+            f"the data keys of {len(stuck.without_key)} are missing: they wait for ever, and their "
+            "users' turns with them",
             f"restore the keys; or end them, no memory is lost: {commands}",
         )
-    return ok(RUNS, f"the data keys of {looked_at} are there")
+    if stuck.failing:
+        commands = "; ".join(
+            f"engram replay {shlex.quote(one)}" for one in stuck.failing[:_MOST_NAMED]
+        )
+        return failed(
+            RUNS,
+            f"the tasks of {len(stuck.failing)} fail again and again: what they are to do waits",
+            f"the worker's log says what is raised, and where it parts from what ran: {commands}",
+        )
+    return ok(RUNS, f"the data keys of {stuck.looked_at} are there, and none fails")
 
 
 async def qdrant(around: CheckContext) -> CheckResult:

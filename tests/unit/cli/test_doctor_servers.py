@@ -21,8 +21,11 @@ from temporalio.worker import Worker
 
 from engram.cli.doctor import servers
 from engram.cli.doctor.installation import CheckResult, State
+from engram.contracts import names
+from engram.contracts.attributes import attributes
 from engram.contracts.lifecycle import PassKind
 from engram.domain.memories import STORED_TYPES, MemoryType
+from engram.domain.scope import Scope
 from engram.embedding.choice import make_embedder
 from engram.storage.payload import TENANT, identity_record, indexed_fields
 from engram.system import new_id, new_secret, system_clock
@@ -32,7 +35,9 @@ from engram.temporal.schedules import Schedules
 from engram.workflows.lifecycle import PromotionWorkflow
 from engram.workflows.worker import sandbox_runner
 from tests.support.doctor_results import around, says
+from tests.support.failing_tasks import failing_tasks
 from tests.support.ports import free_port
+from tests.support.stores import worker_settings
 
 EMBEDDER = make_embedder("wordllama").identity
 
@@ -135,6 +140,27 @@ async def test_schedules(tmp_path: Path, temporal_client: Client) -> None:
     finally:
         for kind in PassKind:
             await kept.delete(kind)
+
+
+async def test_a_run_whose_task_fails_again_and_again_is_named(temporal_client: Client) -> None:
+    """It runs, a worker asks for more, and nothing comes of it."""
+    settings, user = worker_settings(), f"u{new_id()[:8]}"
+    run = names.decay_workflow_id(Scope.of("default", user))
+    async with failing_tasks(temporal_client, settings):
+        handle = await temporal_client.start_workflow(
+            names.DECAY_WORKFLOW,
+            id=run,
+            task_queue=settings.store_queue,
+            search_attributes=attributes("decay", user=f"default/{user}"),
+        )
+        async with asyncio.timeout(30):
+            while True:
+                found = await servers.readable_runs(temporal_client)
+                if run in str(found):
+                    break
+                await asyncio.sleep(0.1)
+        says(found, State.FAILED, f"engram replay {run}", "fail again and again")
+        await handle.terminate()
 
 
 @pytest.mark.parametrize("workers_have_keys", [True, False])

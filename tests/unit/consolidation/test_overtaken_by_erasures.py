@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -160,6 +161,26 @@ async def test_an_erasure_that_was_held_up_deletes_nothing_that_is_said_behind_i
     goes_on.set()
     assert not (await late).left
     assert await left(repository) == said
+
+
+async def test_an_erasure_that_broke_off_goes_on_where_it_is_reset(
+    repository: EdgeRepository,
+) -> None:
+    """Its other run meets the fence of the first, and deletes what that had left."""
+    memory = InProcessMemory(repository)
+    await memory.hear(ADA, TOLD)
+    asked = ErasureInput(scope=ADA, first_run_id=ActivityEnvironment().info.workflow_run_id)
+    erasing = ErasureActivitiesImpl(cast("Client", None), repository, lambda: uuid4().hex)
+    fence = await ActivityEnvironment().run(erasing.raise_fence, asked)
+    reset = ActivityEnvironment()
+    reset.info = replace(reset.info, workflow_run_id="another")
+    assert await reset.run(erasing.raise_fence, asked) == fence
+    asked = asked.model_copy(update={"epoch": fence.epoch})
+    done = await reset.run(erasing.erase_memories, asked)
+    assert (done.deleted["episodic"], done.left) == (len(TOLD), 0)
+    for again in (erasing.raise_fence, erasing.erase_workflows):
+        with pytest.raises(UserErased, match="ask for another erasure"):
+            await reset.run(again, asked)
 
 
 async def test_an_erasure_that_breaks_off_once_all_is_deleted_throws_the_keys_away_next_time(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engram.contracts.refusals import typed_refusals
 from engram.domain.access import Access
 from engram.errors import InvalidInput, InvalidScope
 from engram.operations.catalogue import OPERATIONS
 from engram.operations.memories import LIST_MEMORIES
-from engram.operations.refusals import typed_refusals
 from engram.operations.registry import AboutMemory, Http, Operation, Question
 from engram.operations.turns import (
     CONSOLIDATE,

@@ -40,19 +40,20 @@ def typed_refusals() -> Iterator[None]:
         raise refused(error.errors(include_input=False, include_url=False), "This") from None
 
 
-def refused(errors: Sequence[Any], what: str) -> EngramError:
+def refused(errors: Sequence[Any], what: str, *, hint: str | None = None) -> EngramError:
     """What Pydantic found wrong, as an error of ours.
 
     Args:
         errors: As :meth:`pydantic.ValidationError.errors` lists them.
         what: What cannot be used, as the sentence begins.
+        hint: What to do about it, where no error of ours says so.
     """
     if (ours := first_typed(errors)) is not None:
         return ours
     found = [one for one in errors if not _follows_from_another(one, errors)]
-    wrong = "; ".join(f"{_place(one['loc'])}: {_told(one)}" for one in found[:_MOST_NAMED])
+    wrong = "; ".join(map(_said, found[:_MOST_NAMED]))
     more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return InvalidInput(f"{what} cannot be used: {wrong}{more}.")
+    return InvalidInput(f"{what} cannot be used: {wrong}{more}.", hint=hint)
 
 
 def first_typed(errors: Sequence[Any]) -> EngramError | None:
@@ -72,6 +73,11 @@ def _follows_from_another(one: Any, errors: Sequence[Any]) -> bool:
     return one["type"] == "too_short" and any(
         len(other["loc"]) > len(where) and other["loc"][: len(where)] == where for other in errors
     )
+
+
+def _said(one: Any) -> str:
+    place = _place(one["loc"])
+    return f"{place}: {_told(one)}" if place else _told(one)
 
 
 def _told(one: Any) -> str:
