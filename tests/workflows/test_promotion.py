@@ -29,7 +29,6 @@ from engram.lifecycle.promotion_pass import Promoter, follow_sources
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
 from engram.storage.updates import update_memories
-from engram.workflows.lifecycle import PromotionWorkflow
 from tests.support.consolidation_workers import Faults
 from tests.support.lifecycle_workers import LifecycleUser, knowledge, lifecycle_workers, turn
 from tests.support.recall_memories import negation
@@ -303,8 +302,8 @@ async def test_a_session_that_cannot_be_promoted_takes_no_other_along(
         monkeypatch.setattr(Promoter, "promote_session", promoting)
         await lives.keep(told)
         await lives.passes.session_ended(lives.scope, broken)
-        handle = temporal_client.get_workflow_handle_for(
-            PromotionWorkflow.run, names.promotion_workflow_id(lives.scope)
+        handle = temporal_client.get_workflow_handle(
+            names.promotion_workflow_id(lives.scope), result_type=PromotionReport
         )
         report = await handle.result()
         vitals = (await lives.now(told)).vitals
