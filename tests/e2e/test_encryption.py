@@ -36,7 +36,7 @@ from engram.contracts import names
 from engram.contracts.removal import ErasureInput
 from engram.domain.memories import MemoryType
 from engram.embedded.keys import folder_keys
-from engram.errors import EncryptionKeysUnusable, PayloadRefused
+from engram.errors import EncryptionKeysUnusable, InvalidInput, PayloadRefused
 from engram.temporal.retry import what_holds_up
 from engram.workflows.replaying import one_history, replayed
 from tests.support.payloads import payloads
@@ -236,7 +236,7 @@ async def test_who_has_no_key_starts_and_erases_nothing(
             refused.append(cause.type)
             # Not for want of the same keys: who has them, and met that run, asks again.
             assert await what_holds_up(keyed, workflow_id) is None
-    assert refused == [PayloadRefused.code] * 6
+    assert refused == [PayloadRefused.code, InvalidInput.code] * 3
     await memory.encode("I like tea.", session_id="s2")
     assert (await memory.consolidate()).failures == ()
     assert (await memory.stats()).counts[MemoryType.EPISODIC] == 2
