@@ -126,7 +126,7 @@ class _Arguments(FuncMetadata):
     """Takes text as it came, also where it happens to be JSON.
 
     The SDK reads JSON out of each string that need not be one: out of text that may be left
-    out, too, and ``null`` would be none.
+    out, too. That one word of it, ``null``, means there what it means to models: nothing.
     """
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -136,6 +136,7 @@ class _Arguments(FuncMetadata):
             name: given
             for name, given in data.items()
             if isinstance(given, str)
+            and given != "null"
             and name in fields
             and str in get_args(fields[name].annotation)
         }
@@ -181,6 +182,10 @@ SERVER_INSTRUCTIONS = (
 # How many memories a resource shows.
 _LISTED = 50
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+# Said again after something else, the same is another turn.
+_REMEMBERS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
 _ADDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -219,7 +224,7 @@ def create_server(
     whose = session_id if callable(session_id) else lambda: session_id
     tools = MemoryTools(access, whose, local_time, local_zone)
     for work, hints in (
-        (tools.remember, _ADDS),
+        (tools.remember, _REMEMBERS),
         (tools.recall, _READS),
         (tools.recall_at, _READS),
         (tools.context, _READS),

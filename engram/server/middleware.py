@@ -458,7 +458,7 @@ class BodyLimitMiddleware:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        if _COMPRESSED.search(headers.get(b"content-encoding", b"")):
             await _encoded()(scope, receive, send)
             return
         announced = headers.get(b"content-length", b"0")
@@ -484,6 +484,10 @@ class BodyLimitMiddleware:
             if started:
                 raise
             await unforeseen(error)(scope, receive, send)
+
+
+# Other words, such as utf-8, are sent by mistake, and change nothing.
+_COMPRESSED: Final = re.compile(rb"\b(?:x-)?(?:gzip|deflate|br|zstd|compress)\b", re.I)
 
 
 def _encoded() -> Response:

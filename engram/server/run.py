@@ -72,7 +72,7 @@ async def mcp_mounted(
             refused(MCP_ACTION, error, user_id=asked_user or caller.user_id or "")
             raise
         memory = MemoryStore(engine, whose, settings, clock, new_id)
-        # The same in every process, and after a restart: what is said twice is kept once.
+        # The same in every process, and after a restart: a call that is made again is known there.
         session_id = f"mcp-{caller.key_id}-{clock():%Y-%m-%d}"
         noting = partial(refused, user_id=whose.user_id)
         return McpCaller(memory, caller.access or Access.READ, session_id, actor, noting)

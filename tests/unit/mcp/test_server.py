@@ -101,6 +101,8 @@ async def test_tools_are_described_for_models(engine: FakeEngine) -> None:
         assert not {"user", "user_id", "namespace"} & parameters.keys()
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (name in READING)
+        # The same words later on are another turn: no program is to repeat it by itself.
+        assert tool.annotations.idempotent_hint is not (name == "remember")
 
 
 async def test_remembering_and_recalling(engine: FakeEngine) -> None:
@@ -425,7 +427,7 @@ async def test_a_model_can_say_what_the_circumstances_are(engine: FakeEngine) ->
     assert "The context is empty." in text(empty)
 
 
-@pytest.mark.parametrize("words", ['{"place": "home"}', "[1]", "null", "true"])
+@pytest.mark.parametrize("words", ['{"place": "home"}', "[1]", "nulls", "true"])
 async def test_text_that_happens_to_be_json_is_text(engine: FakeEngine, words: str) -> None:
     """Also where it may be left out; a list may come as JSON in a string, as clients send it."""
 
@@ -443,6 +445,17 @@ async def test_text_that_happens_to_be_json_is_text(engine: FakeEngine, words: s
     ((_, request),) = engine.asked
     assert (request.query, request.context) == (words, words)
     assert request.memory_types == ("semantic",)
+
+
+async def test_null_is_nothing_where_text_may_be_left_out(engine: FakeEngine) -> None:
+    """Models send the word for what they leave out; what must be said is said as it came."""
+    async with client_of(engine) as client:
+        kept = await called(client, "remember", text="null", summary="null", until="null")
+        found = await called(client, "recall", query="null", valid_at="null", timezone="null")
+    assert not kept.is_error, text(kept)
+    assert not found.is_error, text(found)
+    (turn,) = engine.kept[Scope.of("default", "ada")].values()
+    assert (turn.content, turn.summary, turn.expires_at) == ("null", None, None)
 
 
 async def test_the_end_of_a_long_memory_can_be_read(engine: FakeEngine) -> None:
