@@ -70,6 +70,13 @@ def test_whose_words_an_ending_has_is_kept_where_it_was_found_before() -> None:
     assert neovim.source_episode_ids == (SWITCHED.id,)
 
 
+def test_what_is_said_to_be_over_and_has_no_slot_rests_on_its_turn() -> None:
+    """It ends nothing that another turn could have put into words."""
+    known = ReconciledKnowledge()
+    known.hear(SWITCHED, stated(SWITCHED, None, "Vim", holds=False))
+    assert _sources_of_the_end(known) == {SWITCHED.id}
+
+
 # --- a timeline that is read again
 
 

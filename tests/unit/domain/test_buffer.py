@@ -177,3 +177,23 @@ def test_working_memory_is_bounded_and_keeps_the_latest(said: list[tuple[int, st
         assert size <= POLICY.working_memory_bytes or len(held) == 1
         if str(number) not in before:
             assert held[-1].episode_id == str(number)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("turns", [0]),
+        ("time", [timedelta(0)]),
+        ("idle_time", [timedelta(0)]),
+        ("working_memory_turns", [0, 501]),
+        ("working_memory_bytes", [0, 256 * 1024 + 1]),
+    ],
+)
+def test_a_bound_that_would_hold_nothing_or_too_much_is_refused(
+    field: str, values: list[object]
+) -> None:
+    """Whoever starts a session by hand is told which it is."""
+    for value in values:
+        with pytest.raises(ValidationError) as refused:
+            BufferPolicy.model_validate({field: value})
+        assert [error["loc"] for error in refused.value.errors()] == [(field,)]

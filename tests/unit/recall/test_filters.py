@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engram.domain.memories import LifecycleState, Link, MemoryType
+from engram.domain.memories import STORED_TYPES, LifecycleState, Link, MemoryForm, MemoryType
 from engram.domain.turns import ROLES
 from engram.errors import InvalidQuery
 from engram.operations.recall import ContextRequest
@@ -241,3 +241,15 @@ def test_stale_memories_count_unless_they_are_left_out() -> None:
     assert not Visibility(now=day(9), include_stale=False).counts(STALE)
     # Which ones were stale then is not known.
     assert Visibility(now=day(9), as_of=day(9), include_stale=False).counts(STALE)
+
+
+def test_the_schema_of_a_question_names_what_may_be_chosen() -> None:
+    """Roles, types and forms are names from a list, so that clients are made with them."""
+    fields = RecallRequest.model_json_schema()["properties"]
+    for field, names in (
+        ("roles", ROLES),
+        ("memory_types", STORED_TYPES),
+        ("forms", [*MemoryForm]),
+    ):
+        chosen = fields[field]["anyOf"][0]["items"]
+        assert chosen == {"type": "string", "enum": [str(name) for name in names]}
