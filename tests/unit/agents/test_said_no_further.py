@@ -28,12 +28,18 @@ PUT_OFF = [
     "I told him I'd sleep on it.",
     "I told Ana I'd try my best.",
     "I said I'd never eat meat again lol",
-    "I told Ana I'd never go there again.",
-    "I said I'd wash the car haha",
+    "I said I'd think about the house and the garden.",
+    "I told Ana I'd see if I can make it.",
+    "I told her I'd see how it goes and decide.",
+    "I said I'd never smoke again haha, we'll see",
     "I'll take the oak desk.",
     "I'll take the oak desk, please.",
     "I'll take the flat.",
     "I'll have the soup.",
+    "I'll have the salmon, please.",
+    "I'll take the window seat.",
+    "I'll take the blue one.",
+    "I'll take the job.",
 ]
 PROMISED = [
     ("I promised Mum I'd think about it.", "think about it"),
@@ -56,6 +62,24 @@ PROMISED = [
     ("I'll take the late shift on Friday for Ben.", "take the late shift"),
     ("I'll take the minutes.", "take the minutes"),
     ("I'll take the rubbish out.", "take the rubbish out"),
+    ("I told mum I'd never smoke again", "never smoke"),
+    ("I told Anna I'd pick her up at eight haha", "pick her up at eight"),
+    ("I said I'd wash the car lol", "wash the car"),
+    ("I told my boss I'd consider it and send the numbers tomorrow", "send the numbers"),
+    ("I told mum I'd think about it and let her know.", "let her know"),
+    ("I told her I'd sleep on it and call her on Friday.", "call her"),
+    (
+        "I told Tom I would think about the offer and call him on Friday",
+        "think about the offer and call him",
+    ),
+    ("I told Anna I'd do my best to fix the sink by Friday", None),
+    ("I'll take the migration", "take the migration"),
+    ("I'll take the invoices", "take the invoices"),
+    ("I'll take the QA part", "take the QA part"),
+    ("I'll take the API", "take the API"),
+    ("I'll take the catering", "take the catering"),
+    ("I'll take the documentation", "take the documentation"),
+    ("I'll take the keys", "take the keys"),
 ]
 
 
@@ -68,7 +92,7 @@ def test_who_puts_it_off_or_chooses_promises_nothing(said: str) -> None:
 @pytest.mark.parametrize(("said", "deed"), PROMISED)
 def test_what_is_promised_in_like_words_is_a_promise(said: str, deed: str) -> None:
     """A deed that is named, or promised in so many words, is owed."""
-    promises = [one for one in answered({"text": said}) if one.predicate == "promised to"]
+    promises = [one for one in answered({"text": said}) if one.category == "commitment"]
     assert [one.object for one in promises] == [deed]
 
 
