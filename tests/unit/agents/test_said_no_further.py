@@ -168,6 +168,16 @@ def test_what_limits_a_taste_ends_none(said: str, known: set[str]) -> None:
         ("I like coffee.", "I like tea, not coffee.", "The user likes coffee."),
         ("I like coffee.", "I like tea now, not coffee.", "The user likes coffee."),
         ("I like jazz.", "I'm not into jazz any more.", "The user likes jazz."),
+        (
+            "I prefer tea in the evening.",
+            "I don't prefer tea anymore.",
+            "The user prefers tea in the evening.",
+        ),
+        (
+            "I prefer deliveries on Mondays.",
+            "I no longer prefer deliveries.",
+            "The user prefers deliveries on Mondays.",
+        ),
         ("I like jazz.", "I meant blues, not jazz. I like blues.", "The user likes jazz."),
         ("I prefer tea.", "I no longer prefer tea, I prefer coffee.", "The user prefers tea."),
         ("I live in Lisbon.", "I live in Porto, not Lisbon.", "The user lives in Lisbon."),
@@ -181,6 +191,38 @@ def test_what_was_liked_and_is_set_aside_ends(before: str, after: str, over: str
     """Of what is known, the same words are an end."""
     assert over in _known(before)
     assert over not in _known(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stays"),
+    [
+        (
+            "I prefer coffee in the morning.",
+            "I prefer tea, not coffee.",
+            "The user prefers coffee in the morning.",
+        ),
+        (
+            "I prefer tea in the evening.",
+            "I no longer prefer tea in the morning.",
+            "The user prefers tea in the evening.",
+        ),
+        (
+            "I prefer tea rooms in the country.",
+            "I no longer prefer tea.",
+            "The user prefers tea rooms in the country.",
+        ),
+        (
+            "I prefer tea in the evening.",
+            "I no longer prefer coffee.",
+            "The user prefers tea in the evening.",
+        ),
+    ],
+)
+def test_what_is_preferred_at_one_time_outlives_another(
+    before: str, after: str, stays: str
+) -> None:
+    """Only who no longer prefers the thing at all prefers it at no time."""
+    assert stays in _known(before, after)
 
 
 GIVEN_UP_THERE = [
