@@ -324,6 +324,25 @@ def test_a_tool_that_is_given_up_for_one_thing_stays_in_use(said: str) -> None:
     assert "The user uses Jira." in _known("I use Jira.", said)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "stays"),
+    [
+        ("I use Notion for notes", "I no longer use Notion for notes", False),
+        ("We use Redis for caching.", "We no longer use Redis for caching any more.", False),
+        ("I use Slack at work", "I no longer use Slack at work", False),
+        ("We use Redis at work", "We no longer use Redis at work", False),
+        ("We use Redis in prod.", "We no longer use Redis in prod.", False),
+        ("We use Redis for caching.", "We no longer use Redis for queues.", True),
+        ("We use Redis.", "We no longer use Redis for caching.", True),
+        ("We use Redis in prod.", "We no longer use Redis in the label printer.", True),
+    ],
+)
+def test_a_tool_ends_where_it_was_used(before: str, after: str, stays: bool) -> None:
+    """Who used it for nothing else uses it no longer."""
+    tool = "Notion" if "Notion" in before else "Slack" if "Slack" in before else "Redis"
+    assert (f"The user uses {tool}." in _known(before, after)) is stays
+
+
 @pytest.mark.parametrize("said", GIVEN_UP)
 def test_a_tool_that_is_given_up_ends(said: str) -> None:
     """When, why and what for in its place are no limits."""
