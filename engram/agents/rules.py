@@ -106,6 +106,8 @@ from engram.language.text import QUOTED, SIGNS_APART
 from engram.language.vocabulary import expression
 
 _LEAVING: Final = re.compile(r"\b(?:left|leaving|no longer|quit)\b", re.I)
+_ANY_MORE: Final = re.compile(r"(?: any ?more| any longer| now)?\s*\Z")
+_USES: Final = "uses"
 # What a turn takes back was said this shortly before.
 _HEARD_BEFORE: Final = 4
 _OF_WORK: Final = frozenset({"workplace is", "employer is", "company is", "firm is", "job is"})
@@ -221,12 +223,36 @@ def _told(heard: _HeardTurn, before: Sequence[_HeardTurn]) -> Iterator[StatedKno
         noted = PROMISED if one.category is Category.COMMITMENT else ""
         predicate, quote = one.predicate or noted, next(iter(one.quotes), "")
         thing = (one.subject if predicate.endswith("'s") else one.object) or ""
-        over = predicate == WORKS_AT and not one.holds and _LEAVING.search(quote)
-        if over and thing.casefold() in _jobs_told(before):
-            # "I left HSBC" of who works there.
+        if _ends_what_was_told(one, thing, quote, before) or not (
+            predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)
+        ):
             yield one
-        elif not (predicate and doubts.are_about(predicate, thing, quote, holds=one.holds)):
-            yield one
+
+
+def _ends_what_was_told(
+    one: StatedKnowledge, thing: str, quote: str, before: Sequence[_HeardTurn]
+) -> bool:
+    """Whether what a turn before tells is over: "I left HSBC" of who works there."""
+    if one.holds:
+        return False
+    if one.predicate == WORKS_AT and _LEAVING.search(quote):
+        return thing.casefold() in _jobs_told(before)
+    return one.predicate == _USES and _used_just_there(thing, quote, before)
+
+
+def _used_just_there(tool: str, quote: str, before: Sequence[_HeardTurn]) -> bool:
+    """Whether a turn before has the tool where it is given up: "I use Notion for notes"."""
+    limited = re.search(rf"{re.escape(tool)} (?:in|on|at|for) [\w' -]{{1,60}}", quote, re.I)
+    where = _ANY_MORE.sub("", limited.group().casefold()) if limited is not None else ""
+    return where != "" and any(
+        where in turn.own.content.casefold()
+        for turn in before
+        if turn.said.role == "user"
+        and any(
+            one.holds and one.predicate == _USES and one.thing.name.casefold() == tool.casefold()
+            for one in turn.stated
+        )
+    )
 
 
 def _jobs_told(before: Sequence[_HeardTurn]) -> set[str]:

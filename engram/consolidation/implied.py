@@ -89,6 +89,10 @@ _RETIRED = " has retired."
 _JOURNEY = re.compile(r"(?:go|travel|fly|drive|sail|cycle|hike|move|head) |(?:visit|tour|see) ")
 
 
+# "Tea in the evening"
+_AT_SOME_TIME = re.compile(r" (?:in|on|at|during|after|before|for|with|every) ")
+
+
 class _ImpliedEnd(NamedTuple):
     """One way in which a statement ends something that it does not name.
 
@@ -632,6 +636,24 @@ def _mends_name(told: SlottedStatement) -> bool:
     return told.is_about(IS_THE_USERS, holds=True) and _says(told.one, "mended_name")
 
 
+def _is_preferred_no_more(told: SlottedStatement) -> bool:
+    """Who prefers tea, not coffee, for once may still prefer coffee in the morning."""
+    return told.is_about(_PREFERS, holds=False) and " no longer " in told.one.content
+
+
+def _preferred_at_no_time(
+    told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
+) -> Iterator[Statement]:
+    """Who no longer prefers tea prefers none in the evening, either."""
+    yield told.one
+    over = {
+        held.content: held
+        for held in of_subject(told.held.subject, standing, _PREFERS)
+        if told.held.object and _AT_SOME_TIME.match(held.slot.object.removeprefix(told.held.object))
+    }
+    yield from (no_longer(held, told.one, told.one.confidence) for held in over.values())
+
+
 def _misnamed(
     told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
 ) -> Iterator[Statement]:
@@ -710,6 +732,12 @@ _RULES = (
     _ImpliedEnd(_ends_possession, lambda: POSSESSING, _gave_away, _over_for(*POSSESSING)),
     _ImpliedEnd(
         _is_preferred_to, lambda: frozenset({_PREFERS}), _preferred_instead, frozenset({_PREFERS})
+    ),
+    _ImpliedEnd(
+        _is_preferred_no_more,
+        lambda: frozenset({_PREFERS}),
+        _preferred_at_no_time,
+        _over_for(_PREFERS),
     ),
     _ImpliedEnd(is_number_of, lambda: POSSESSING, ended_by_number, POSSESSING),
     _ImpliedEnd(

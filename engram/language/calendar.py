@@ -166,22 +166,24 @@ _UNREAL_REACH = 3
 _TENSE_REACH = 160
 # "I promised Tom to call on Friday" was said; what was promised lay ahead.
 _RESOLVED = frozenset(
-    "promised agreed decided planned arranged offered volunteered vowed pledged swore "
-    "wanted".split()
+    "promised agreed decided planned arranged offered volunteered vowed pledged swore".split()
 )
-# "Claire told the driver to come on 2 April".
+# "Claire told the driver to come on 2 April", "she wanted to see me"; not "I wanted to cry".
 _BADE = frozenset("asked told invited reminded urged advised instructed".split())
+_US = frozenset("me us".split())
 _TO_REACH = 3
 # "I agreed to a loan", "I was offered a place to live": nothing was to be done on that day.
 _ARTICLES = frozenset("a an the".split())
-# Who "asked me to marry him on May 3" did so on that day.
-_NO_VERB = _ARTICLES | set("this that these those it my our your his her its their marry".split())
+_NO_VERB = _ARTICLES | set("this that these those it my our your his her its their".split())
+# Who "asked me to marry him on May 3", or "to be his girlfriend", did so on that day.
+_DONE_AT_ONCE = frozenset("marry dance kiss stop".split())
 
 
-def tense_at(low: str, start: int, end: int) -> Tense:
+def tense_at(low: str, start: int, end: int, *, bidden: bool = False) -> Tense:
     """The tense of the verb nearest to ``low[start:end]``, before it rather than after.
 
-    The clause is looked at first, then the sentence.
+    The clause is looked at first, then the sentence. With ``bidden``, what somebody was told to do
+    on that day was meant to be done then, as what was promised is.
     """
     for boundary in (CLAUSE_END, STATEMENT_END):
         before, after = _around(low, start, end, boundary)
@@ -191,7 +193,7 @@ def tense_at(low: str, start: int, end: int) -> Tense:
         habits = _HABIT_WORDS.intersection(before) | _HABIT_WORDS.intersection(after)
         if habits:
             return Tense.HABIT
-        found = _dated(before) or _last(before) or _first(after)
+        found = _dated(before) or _last(before, bidden=bidden) or _first(after)
         if found is not None:
             return found
     return Tense.UNTOLD
@@ -239,23 +241,35 @@ def _around(
     )
 
 
-def _last(words: list[str]) -> Tense | None:
+def _last(words: list[str], *, bidden: bool = False) -> Tense | None:
     for index in range(len(words) - 1, -1, -1):
         if (found := _mark(words, index)) is not None:
-            if not _resolves_to_do(words[index:]):
+            said = words[index:]
+            if not (_resolves_to_do(said) or (bidden and _bids_to_do(said))):
                 return found
             return Tense.FUTURE if found is Tense.PERFECT else Tense.INTENDED
     return None
 
 
 def _resolves_to_do(words: list[str]) -> bool:
-    """Whether they tell what somebody meant to do, or others were to: "promised Tom to call"."""
+    """Whether they tell what somebody meant to do: "promised Tom to call"."""
     resolved, *whom = words[: _TO_REACH + 1]
-    if resolved not in _RESOLVED | _BADE or "to" not in whom:
+    if resolved not in _RESOLVED or "to" not in whom:
         return False
     to = words.index("to")
-    plainly = resolved in _BADE or _ARTICLES.isdisjoint(words[:to])
-    return plainly and _NO_VERB.isdisjoint(words[to + 1 : to + 2])
+    return _ARTICLES.isdisjoint(words[:to]) and _NO_VERB.isdisjoint(words[to + 1 : to + 2])
+
+
+def _bids_to_do(words: list[str]) -> bool:
+    """Whether they tell what others were to do: "told the driver to come", "wanted to see me"."""
+    bade, *whom = words[: _TO_REACH + 1]
+    if "to" not in whom:
+        return False
+    to = words.index("to")
+    verb, *more = words[to + 1 : to + 3] or [""]
+    wanted = bade == "wanted" and not _US.isdisjoint(words[1 : to + 3])
+    at_once = verb in _DONE_AT_ONCE or (verb == "be" and not _NO_VERB.isdisjoint(more))
+    return (wanted or bade in _BADE) and verb not in _NO_VERB and not at_once
 
 
 def _first(words: list[str]) -> Tense | None:

@@ -308,14 +308,26 @@ _TIMED = (
 _MEANT = re.compile(
     r"\b(?:(?:rebooked|(?:had|needed|wanted|decided) to (?:move|reschedule|postpone|push|delay|"
     r"shift|put|rebook|bring|extend))\b[^.;!?]{0,60}\b(?:to|until|till|for)"
-    rf"|{_GIVEN}\s[^.,;!?]{{0,30}}\b(?:slot|appointment|interview|viewing)(?:\son)?"
     rf"|(?:{_GIVEN}|made)\s[^.,;!?]{{0,30}}\b(?:{_TIMED}|tickets)\sfor"
     r"|(?:wanted|needed|expected|required|demanded|requested)\s[^.,;!?]{0,40}\bby"
     r"|gave\s(?:me|us|him|her|them)\s(?:until|till)"
     r")\s(?:the\s)?\Z"
 )
+# "A slot on Monday" was on the last one, if it was had; "on 14 April" is seldom a year ago.
+_GIVEN_ON = re.compile(
+    rf"\b{_GIVEN}\s[^.,;!?]{{0,30}}\b(?:slot|appointment|interview|viewing)(?:\son)?\s(?:the\s)?\Z"
+)
 _AGREED = re.compile(r"\b(?:agreed|settled|decided)\s(?:on\s)?\Z")
-_AGREED_FOR = re.compile(r"\s(?:for|as)\b")
+_AGREED_FOR = re.compile(
+    r"\s(?:for\s(?:the|our|my|his|her|their|an?)\s(?!(?:first|second|last|most|sake|time|while|long|"
+    r"few|change|good|better|best|reasons?|same|following|simple)\b)\w"
+    r"|as\s(?:the|our)\s(?:new\s)?(?:date|day|deadline|launch|start))"
+)
+# It was done, and is told after that day.
+_AND_DID = re.compile(
+    r"[^.!?;\n]{0,40}?(?:\b(?:and|so|but|which)|,)\s(?:(?:i|we|they|he|she|it|that)\s)?"
+    r"(?:did|didn't|went|came|had\s(?!to\b)|waited|passed|failed|bombed|missed|couldn't)(?!\w)"
+)
 
 
 # "The invoice of October 1st": what is spoken of by its day was there on it. The sum that may
@@ -369,22 +381,33 @@ class DateReader:
             # No such day (31 June), or beyond the calendar: then it is no date.
             return None
 
-    def tense(self, match: re.Match[str]) -> Tense:
-        """Which way the words around a match look."""
+    def tense(self, match: re.Match[str], *, numbered: bool = False) -> Tense:
+        """Which way the words around a match look.
+
+        Args:
+            match: What stands for a day.
+            numbered: Whether it has a day and a month. As a weekday comes every week, what was
+                asked for or agreed on one is told of the last.
+        """
         if self.asked is None and _ARRANGED.search(self.before(match, 80)):
             return Tense.FUTURE
-        if self.asked is None and self._is_meant(match):
+        done = _AND_DID.match(self.after(match, 80)) is not None
+        if self.asked is None and not done and self._is_meant(match, numbered=numbered):
             return Tense.INTENDED
         if self.asked is None:
-            return tense_at(self.low, *match.span())
+            return tense_at(self.low, *match.span(), bidden=numbered and not done)
         told = self.asked.tense
         return told if told in {Tense.FUTURE, Tense.HABIT} else Tense.PAST
 
-    def _is_meant(self, match: re.Match[str]) -> bool:
+    def _is_meant(self, match: re.Match[str], *, numbered: bool) -> bool:
         """Whether something was put on that day: "gave me a slot on", "agreed on ... for it"."""
         before, after = self.before(match, 100), self.after(match)
+        if after.startswith(" last year"):
+            return False
+        if _MEANT.search(before) is not None:
+            return True
         agreed = _AGREED.search(before) is not None and _AGREED_FOR.match(after) is not None
-        return (agreed or _MEANT.search(before) is not None) and not after.startswith(" last year")
+        return numbered and (agreed or _GIVEN_ON.search(before) is not None)
 
     def names_event(self, match: re.Match[str]) -> bool:
         """Whether the clause of a match says what is on that day, and has no verb of its own."""
@@ -470,7 +493,7 @@ def _day_and_month(reader: DateReader, match: re.Match[str]) -> When | None:
         return calendar.on_day(
             calendar.closest_day(reader.today, calendar.month_number(name), int(match["day"]))
         )
-    tense = reader.tense(match)
+    tense = reader.tense(match, numbered=True)
     if tense is Tense.PAST and not reader.asked and _BIRTH.search(reader.before(match, 60)):
         return None
     if tense is Tense.UNTOLD:

@@ -172,8 +172,9 @@ def _not_that(new: RuleStatement, plain: str) -> list[RuleStatement]:
 
 def _never_held(predicate: str, text: str) -> bool:
     """Whether nothing tells that what is set aside was ever so: "I like tea, not coffee"."""
-    turned = expression(_TASTES, "turned").search(text)
-    return predicate in {*_TOLD_OF_TASTES, "prefers"} and turned is None
+    if expression(_TASTES, "turned").search(text) is not None:
+        return False
+    return predicate in {*_TOLD_OF_TASTES, "prefers"} or _NEVER.search(text) is not None
 
 
 def topic_after(
@@ -223,6 +224,8 @@ def _topics() -> tuple[tuple[str, re.Pattern[str]], ...]:
 # --- what a turn's speaker states about themselves, as predicates and objects
 
 _STATEMENTS = "statements"
+# "I use vim, never emacs" denies what "I use vim, not emacs" may end.
+_NEVER = re.compile(r"[,;:–—-]\s*(?:and |but )?never\s", re.I)
 _TASTES = "tastes"
 _AS = re.compile(r"\bas\s+(?=an?\s)", re.I)
 _WORK_BEFORE = re.compile(r"\bas\s+(?P<work>an?\s[\w' -]{2,60}?)\s+(?:at|for)\Z", re.I)

@@ -544,6 +544,8 @@ def test_the_day_of_a_stop_is_no_part_of_what_was_stopped(text: str, pattern: st
         ("kiln: we stopped using sqlite.", False),
         ("billing-api: I don't use Jira.", False),
         ("update: we stopped using sqlite.", True),
+        ("Heads-up: we stopped using sqlite.", True),
+        ("infra: we stopped using sqlite.", True),
         ("PS: I no longer use Jira.", True),
         ("Decision: we no longer use Jira.", True),
     ],

@@ -669,6 +669,10 @@ PUT_ON_A_DAY = [
     ("She told me to see a doctor on 2 March.", "2026-03-02"),
     ("They gave me a slot on 14 February.", "2026-02-14"),
     ("They had to move me to 2 March.", "2026-03-02"),
+    ("Mum wanted me to come on 2 April.", "2026-04-02"),
+    ("He asked me to be there on 2 April.", "2026-04-02"),
+    ("We agreed on 9 April as the date.", "2026-04-09"),
+    ("They gave me a slot on 14 April, which was a relief.", "2026-04-14"),
 ]
 DONE_ON_A_DAY = [
     ("I had to go to the hospital on 2 April.", "2025-04-02"),
@@ -689,7 +693,49 @@ DONE_ON_A_DAY = [
     ("We agreed on 9 April that we would split.", "2025-04-09"),
     ("We visited them on 9 April for the funeral.", "2025-04-09"),
     ("I moved to Berlin on 2 April.", "2025-04-02"),
+    ("I wanted to cry on 2 April.", "2025-04-02"),
+    ("I wanted to go on 2 April but the shop was closed.", "2025-04-02"),
+    ("Mum asked me to help on 2 April and I did.", "2025-04-02"),
+    ("She asked me to dance on 2 April.", "2025-04-02"),
+    ("He asked me to be his girlfriend on 2 April.", "2025-04-02"),
+    ("The police told us to stop on 2 April.", "2025-04-02"),
+    ("We decided on 2 April as a family to sell the house.", "2025-04-02"),
+    ("We decided on 2 April for safety reasons to stay.", "2025-04-02"),
+    ("We agreed on 2 April for the first time in years.", "2025-04-02"),
 ]
+# Said on Wednesday, 18 March 2026.
+ON_THE_LAST_WEEKDAY = [
+    ("I got a dentist appointment on Friday and had two fillings.", "2026-03-13"),
+    ("I got an interview on Monday at Siemens and I bombed it.", "2026-03-16"),
+    ("We got a viewing on Saturday, the flat was tiny.", "2026-03-14"),
+    ("Mum asked me to help on Saturday and I did.", "2026-03-14"),
+    ("I asked them to deliver it on Monday and they did.", "2026-03-16"),
+    ("Mum asked me to pick her up on Sunday, which I did.", "2026-03-15"),
+    ("They told me to wait on Monday, I waited four hours.", "2026-03-16"),
+    ("They told me to come in on Monday, so I went.", "2026-03-16"),
+    ("I wanted to go on Monday but the shop was closed.", "2026-03-16"),
+    ("I wanted to leave on Saturday, but the car broke down.", "2026-03-14"),
+    ("I wanted to cry on Monday.", "2026-03-16"),
+    ("She asked me to dance on Saturday.", "2026-03-14"),
+    ("He asked me to be his girlfriend on Saturday.", "2026-03-14"),
+    ("The police told us to stop on Saturday.", "2026-03-14"),
+    ("We decided on Monday as a family to sell the house.", "2026-03-16"),
+    ("We decided on Monday for safety reasons to stay.", "2026-03-16"),
+    ("We agreed on Sunday for the first time in years.", "2026-03-15"),
+]
+ON_THE_NEXT_WEEKDAY = [
+    ("I promised Tom to call on Friday.", "2026-03-20"),
+    ("I agreed to meet Ann on Monday.", "2026-03-23"),
+]
+
+
+@pytest.mark.parametrize(("text", "day"), [*ON_THE_LAST_WEEKDAY, *ON_THE_NEXT_WEEKDAY])
+def test_a_weekday_is_the_last_one_unless_something_was_promised_for_it(
+    text: str, day: str
+) -> None:
+    """What was asked for, wanted or agreed on a weekday is told of what happened."""
+    said_on = datetime(2026, 3, 18, 12, tzinfo=UTC)
+    assert [fact.value for fact in extract_facts(text, said_on) if fact.event_at] == [day]
 
 
 @pytest.mark.parametrize(("text", "day"), [*PUT_ON_A_DAY, *DONE_ON_A_DAY])
