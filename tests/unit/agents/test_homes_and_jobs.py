@@ -153,6 +153,8 @@ NO_MOVE = [
     ("I work at Parcelly", "moved to Lloyds"),
     ("I work at Parcelly", "I moved to Tesco, cheaper than Sainsbury's"),
     ("I work at Parcelly", "We've moved to Asda"),
+    ("I work at Parcelly", "I moved from BT to Sky"),
+    ("I work at Parcelly", "I moved from EE to Vodafone last year"),
     ("I work at Parcelly", "I moved to Bosch for electricity"),
 ]
 
