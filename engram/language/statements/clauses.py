@@ -22,7 +22,7 @@ from engram.language.text import (
     split_sentences,
     without_quotations,
 )
-from engram.language.vocabulary import alternatives, expression, vocabulary
+from engram.language.vocabulary import alternatives, expression, expression_text, vocabulary
 
 # --- from a turn to the sentences that state something, each with its place in the turn
 
@@ -579,25 +579,43 @@ def _left_out() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def _from_a_place() -> str:
     """Where somebody is from, without "I'm": "from Leeds", and no "from Slack:", "from memory"."""
-    # "From Paris, the train takes two hours"
-    journey = (
-        r"(?!,\s+(?:the|it|it's|its|there|you|take|get|(?:i|we)\s+(?!live|work|moved|study)\w+)\b)"
-    )
     ends = (
-        rf"{journey}(?=\s*(?:\Z|[,.;!(]|"
+        rf"{_NO_JOURNEY}(?=\s*(?:\Z|[,.;!(]|"
         r"(?:and|but|too|btw|lol|haha|myself|though|tho|by|so|actually)\b))"
     )
-    no_tool = rf"(?!(?:{alternatives(vocabulary().products | vocabulary().employers)})\b)"
-    name = rf"{no_tool}(?-i:[A-Z])[\w'-]{{1,30}}(?:\s(?-i:[A-Z])[\w'-]{{1,30}}){{0,2}}"
-    place = rf"(?:the\s+)?(?:{alternatives(vocabulary().places)})(?:,?\s+{name})?"
+    known = rf"(?:the\s+)?(?:{_WHAT_PLACES_ARE}\s+)?(?:{alternatives(vocabulary().places)})"
+    nobody = (
+        rf"(?!(?:{alternatives(vocabulary().products | vocabulary().employers)}|"
+        rf"{expression_text('turns', 'first_name')})\b)"
+    )
+    name = rf"{nobody}(?-i:[A-Z])[\w'-]{{1,30}}(?:\s(?-i:[A-Z])[\w'-]{{1,30}}){{0,2}}"
+    place = rf"{known}(?:,?\s+{name})?"
+    # "Hull, East Yorkshire", "Kerala, India", "Ilkley in Yorkshire"
+    county = r"(?-i:[A-Z])\w{1,20}(?:shire\b|\s(?-i:[A-Z])[\w'-]{1,30})|(?-i:UK|USA?)"
+    lies = rf"(?:,|\s+in)\s+(?:{known}|{county})(?=\s*(?:\Z|[,.;!(]))"
+    # "Ilkley, 34, nurse", "Bavaria, actually"
+    of_somebody = r",\s+(?:\d\d(?=\s*(?:\Z|[,.;!]))|actually\b)"
     settlement = r"(?:[\w-]+\s){0,2}(?:village|town|city|suburb|island|hamlet|farm)\b"
     lives = r",?\s+(?:(?:and|but)\s+)?(?:(?:now|currently)\s+)?(?:living|based|live)\s+"
     born = r"(?:[\w'-]+\s){1,5}?(?:originally|born\s+and)\b"
     return (
         rf"from\s+(?![^:]{{1,60}}:)(?:(?<=originally\sfrom\s)\w|{place}{ends}|{born}|"
         rf"(?:{place}|{name})(?:\s+here{ends}|,\s+(?:an?\s+)?{settlement}|{lives}|(?=\W*\Z))|"
+        rf"{name}(?:{lies}|{of_somebody})|{_WHAT_REGIONS_ARE}\s+{name}{ends}|"
         rf"(?:an?|the)\s+{settlement}(?:{ends}|\s(?=(?:in|near|on|outside|called|close)\b)))"
     )
+
+
+# "From Paris, the train takes two hours", "From London, I flew to Rome"
+_NO_JOURNEY = (
+    r"(?!,\s+(?:the|it|it's|its|there|you|take|get|(?:i|we)\s+(?:drove|drive|flew|fly|took|take|"
+    r"went|go|got|get|caught|catch|walked|cycled|rode|sailed|travell?ed|can|could|had|need)\b))"
+)
+_WHAT_REGIONS_ARE = r"(?:rural|sunny|rainy|upstate|northern|southern|eastern|western)"
+_WHAT_PLACES_ARE = (
+    rf"(?:{_WHAT_REGIONS_ARE}|lovely|beautiful|boring|good\s+old|little|inner|central|"
+    r"north|south|east|west|outside|near)"
+)
 
 
 @cache
