@@ -12,7 +12,7 @@ from engram.language.statements.objects import MatchContext
 from engram.language.vocabulary import expression
 
 _TABLE: Final = "notes"
-_AMOUNT: Final = re.compile(r"(?P<amount>\d+(?:[.,]\d+)?)(?P<unit>[^\d\s]+)")
+_AMOUNT: Final = re.compile(r"(?P<amount>\d{1,5}(?:[.,]\d{1,3})?)(?P<unit>[^\d\s]{1,20})")
 _THOUSANDS: Final = re.compile(r",(?=\d{3}\Z)")
 _MICROGRAMS: Final = {
     **dict.fromkeys(("mcg", "µg", "ug", "microgram", "micrograms"), 1),
