@@ -46,7 +46,6 @@ from engram.language.kinds import KindWords, kind_of, kind_words
 from engram.language.periods import end_told, starts_told
 from engram.language.personal_data import secrets_in
 from engram.language.secrets import secrets_answered, tells_a_secret
-from engram.language.statements.retracted import calls_off
 from engram.language.statements.taken_back import is_wrong
 from engram.language.text import (
     BARE_WORDS,
@@ -405,8 +404,8 @@ def says_so(stated: StatedKnowledge, evidence: Sequence[Evidence]) -> bool:
 def _takes_back(
     stated: StatedKnowledge, evidence: Sequence[Evidence], heard: Sequence[Episode]
 ) -> bool:
-    """Whether the user says of the turn before, which names it, that it is wrong, or called off."""
-    wrong = {one.episode_id for one in evidence if is_wrong(one.words) or calls_off(one.words)}
+    """Whether the user says of the turn before, which names it, that it is wrong."""
+    wrong = {one.episode_id for one in evidence if is_wrong(one.words)}
     named = set(_stems(stated.object or ""))
     if stated.holds or not wrong or not named:
         return False

@@ -27,7 +27,6 @@ from engram.language.statements.promises import (
     Ended,
 )
 from engram.language.statements.reading import holds_alongside
-from engram.language.statements.retracted import DECIDED, Retraction
 from engram.language.statements.third_person import in_third_person, retold, sentence, weight
 from engram.language.vocabulary import expression, vocabulary
 from engram.language.vocabulary import words as words_of
@@ -39,7 +38,6 @@ AS_IT_STANDS: Final = 0.75
 _CONFIRMED: Final = 0.7
 PROMISE_IMPORTANCE: Final = 0.8
 _PERSON_IMPORTANCE: Final = 0.7
-_DECISION_IMPORTANCE: Final = 0.7
 _LONGEST_QUOTE: Final = 300
 _MOST_ENTITIES: Final = 5
 # Also where a small letter or a few stand before the first capital: iPhone, macOS.
@@ -258,26 +256,6 @@ def from_kept(turn: TurnView, what: str, where: Sentence) -> StatedKnowledge:
         happened_at=_start(where.text, turn),
         confidence=AS_IT_STANDS,
         importance=PROMISE_IMPORTANCE,
-    )
-
-
-def from_retraction(turn: TurnView, one: Retraction) -> StatedKnowledge:
-    """That a decision of this turn, or of one before it, is called off."""
-    predicate, name, told = one.decision
-    outcome = "goes with" if predicate == DECIDED else predicate
-    quotes = [*(quotations(turn, told) if one.is_own else ()), *quotations(turn, one.sentence)]
-    return proposed(
-        sources=[turn.alias],
-        content=f"{told_by(turn)} no longer {outcome} {in_third_person(name)}.",
-        quotes=list(dict.fromkeys(quotes)),
-        category=Category.DECISION,
-        subject=turn.speaker or "user",
-        predicate=predicate,
-        object=in_third_person(name),
-        holds=False,
-        entities=names_in(name),
-        confidence=AS_IT_STANDS,
-        importance=_DECISION_IMPORTANCE,
     )
 
 

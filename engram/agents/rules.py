@@ -25,7 +25,6 @@ from engram.agents.proposals import (
     from_note,
     from_others,
     from_person,
-    from_retraction,
     from_statement,
     names_in,
     proposed,
@@ -100,7 +99,6 @@ from engram.language.statements.renewals import (
     overtaken,
     works_now,
 )
-from engram.language.statements.retracted import decisions, may_retract, retracted
 from engram.language.statements.taken_back import denied, said_anew
 from engram.language.text import QUOTED, SIGNS_APART
 from engram.language.vocabulary import expression
@@ -135,7 +133,6 @@ def extract(request: ExtractionRequest) -> ExtractionAnswer:
             found += [] if ended else _giving_in(own)
             told = _in_full(turn, heard, list(_told(turn, heard[-_HEARD_BEFORE:])))
             found += _as_first_promised(own, told, [*found, *ended], request.promised)
-            found += _called_off(turn, heard[-_HEARD_BEFORE:], told)
             if heard and heard[-1].said.role == "assistant":
                 found += _confirmed(heard[-1].said, turn)
         heard.append(turn)
@@ -403,24 +400,6 @@ def _declared(
             weighed = {"category": note.category, "importance": note.importance}
             made = made.model_copy(update=weighed)
         yield made
-
-
-def _called_off(
-    heard: _HeardTurn, before: Sequence[_HeardTurn], told: Sequence[StatedKnowledge]
-) -> Iterator[StatedKnowledge]:
-    """The decisions of this turn and of those before it that it calls off, if not told as over."""
-    turn = heard.own
-    if not may_retract(turn.content):
-        return
-    mine = [one for one in before if one.said.role == "user" and one.said.speaker == turn.speaker]
-    decided = [decisions(one.own.content, one.stated) for one in mine]
-    own = decisions(turn.content, heard.stated)
-    at_once = bool(mine) and before[-1] is mine[-1]
-    over = {(one.predicate, one.object) for one in told if not one.holds}
-    for one in retracted(turn.content, own, decided, at_once=at_once):
-        made = from_retraction(turn, one)
-        if (made.predicate, made.object) not in over:
-            yield made
 
 
 def _confirmed(asked: TurnView, heard: _HeardTurn) -> Iterator[StatedKnowledge]:

@@ -319,17 +319,20 @@ def _dosed_anew(
 ) -> Iterator[Statement]:
     """The other dose of the same medicine, at the same times or where it is said to be a new one.
 
-    Who takes 500 mg in the morning may take 1000 mg at night.
+    Who takes 500 mg in the morning may take 1000 mg at night, or until Friday, or for their back.
     """
     new = medicine_in(told.held.object)
     changed = told.one.begins or _says(told.one, "dosed_anew")
+    replaces = _says(told.one, "in_place_of")
     yield told.one
+    if new is None or _says(told.one, "dosed_besides"):
+        return
     for held in of_subject(told.held.subject, standing, _TAKES):
         old = medicine_in(held.slot.object)
-        if new is None or old is None or held.is_told_with(told.one.episode_ids):
+        if old is None or old.name != new.name or held.is_told_with(told.one.episode_ids):
             continue
-        other_dose = bool(old.dose) and bool(new.dose) and old.dose != new.dose
-        if old.name == new.name and other_dose and (changed or old.times == new.times):
+        told_anew = replaces or (changed and not new.is_taken_beside(old))
+        if new.has_another_dose(old) and (told_anew or old.times == new.times):
             yield no_longer(held, told.one, min(told.one.confidence, INFERRED))
 
 
@@ -340,13 +343,18 @@ def _is_off_medicine(told: SlottedStatement) -> bool:
 def _off_medicine(
     told: SlottedStatement, standing: Sequence[KnownToHold], speaker: str
 ) -> Iterator[Statement]:
-    """It in whatever dose: who came off metformin takes no 500 mg of it twice a day."""
+    """It in whatever dose: who came off metformin takes no 500 mg of it twice a day.
+
+    Who stopped taking it at night may take it in the morning.
+    """
     left = medicine_in(told.held.object)
     taken = of_subject(told.held.subject, standing, _TAKES)
     known = [(held, medicine_in(held.slot.object)) for held in taken if held.slot != told.held]
     yield told.one
     for held, one in known if left is not None and not left.dose else ():
-        if one is not None and left is not None and one.name == left.name:
+        if one is None or left is None or one.name != left.name:
+            continue
+        if not left.times or left.times == one.times:
             yield no_longer(held, told.one, told.one.confidence)
 
 

@@ -64,15 +64,16 @@ def claim_of(
     if noun is None:
         return None
     before = _sentence_before(low[max(0, start - _AROUND) : start])
-    after = SENTENCE_END.split(low[end : end + _AROUND], maxsplit=1)[0]
+    following = low[end : end + _AROUND]
+    after = SENTENCE_END.split(following, maxsplit=1)[0]
     said = (
         _rule("is", noun).search(before)
         or _rule("changed_to", noun).search(before)
         or _rule("has_changed", noun).search(before)
         or _rule("is_after", noun).match(after)
-        or _asked_for(before, after, noun)
+        or _asked_for(before, after, following, noun)
     )
-    if _is_over(before, after, noun):
+    if _is_over(before, after, following, noun):
         return Claim(None, over=True)
     whose, which, what = "my", "", noun
     if said is not None:
@@ -95,13 +96,14 @@ def claim_of(
     return Claim(slot_of(subject, " ".join([*own, called, "is"]), value))
 
 
-def _is_over(before: str, after: str, noun: str) -> bool:
+def _is_over(before: str, after: str, following: str, noun: str) -> bool:
     """Whether it is told to be so no more: for good, and for whatever it was there for."""
     if _rule("old_one", noun).search(before) and _rule("will_end", noun).match(after):
         return True
     if (asked := _rule("moved_on", noun).match(after)) is not None:
         limited = _rule("limited", noun).match(after, asked.end()) is not None
-        return not limited and _rule("asked_from", noun).search(before) is not None
+        meant = not limited and _rule("not_meant", noun).match(following) is None
+        return meant and _rule("asked_from", noun).search(before) is not None
     told_after = _rule("over_after", noun).match(after)
     rest = after[told_after.end() :] if told_after else after
     if _rule("again", noun).match(rest):
@@ -112,9 +114,10 @@ def _is_over(before: str, after: str, noun: str) -> bool:
     return told_after is not None or _rule("over", noun).search(before) is not None
 
 
-def _asked_for(before: str, after: str, noun: str) -> re.Match[str] | None:
+def _asked_for(before: str, after: str, following: str, noun: str) -> re.Match[str] | None:
     """The request to note it from now on; where a site is to point is no address of theirs."""
-    if noun == "site" or _rule("limited", noun).match(after) is not None:
+    limited = _rule("limited", noun).match(after) or _rule("not_meant", noun).match(following)
+    if noun == "site" or limited is not None:
         return None
     return _rule("asked_to", noun).search(before)
 

@@ -481,6 +481,10 @@ REPLACED = (
     f"Write to {_NEW} instead of my old address {_OLD}.",
     f"Our email has changed; please write to {_NEW}. The old {_OLD} is going away.",
     f"My email changed: it's now {_NEW}. The old one, {_OLD}, will be shut down in March.",
+    f"Please move my address from {_OLD} to {_NEW}",
+    f"Please move our email address from {_OLD} to {_NEW}. Thanks!",
+    f"Please change my email from {_OLD} to {_NEW} once and for all",
+    f"I've told you my email has changed, use {_NEW}, the old {_OLD} will be closed",
 )
 NOT_REPLACED = (
     f"Should I change my email from {_OLD} to {_NEW}?",
@@ -498,6 +502,17 @@ NOT_REPLACED = (
     f"Keep using the old {_OLD}, {_NEW} is Tom's.",
     f"The old {_OLD} will be closed unless I log in. {_NEW} is for Tom.",
     f"The mailbox {_OLD} will be closed next month, {_NEW} is new.",
+    f"Please move my mail from {_OLD} to {_NEW}",
+    f"Please move our mail from {_OLD} to {_NEW}",
+    f"Please move my mail from the old address {_OLD} to {_NEW}",
+    f"Change my email to {_NEW}. Just kidding. I keep {_OLD}.",
+    f"Change my email from {_OLD} to {_NEW}. Just kidding.",
+    f"Please change my address from {_OLD} to {_NEW} once I say so",
+    f"Please change my address from {_OLD} to {_NEW} as soon as I say so",
+    f"Please change my address from {_OLD} to {_NEW} when I say so",
+    f"Please change my address from {_OLD} to {_NEW}, but not yet",
+    f"Tom says my email has changed, please use {_NEW}. It is {_OLD}.",
+    f"The bank told me our email has changed, please use {_NEW}. I have {_OLD}.",
 )
 
 
