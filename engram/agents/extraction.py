@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from engram.agents.asking import Rules, Task, Thinker, answering
-from engram.agents.attestation import Quoted, by_rule, is_told, placed, undenied
+from engram.agents.attestation import Quoted, by_rule, is_asserted_anew, is_told, placed, undenied
 from engram.agents.requests import (
     MAX_STATEMENTS,
     ExtractionAnswer,
@@ -190,7 +190,6 @@ def _as_said(
     read_ones: Iterable[tuple[StatedKnowledge, list[Episode]]], heard: Sequence[Episode]
 ) -> Iterator[tuple[StatedKnowledge, list[Episode]]]:
     """What the sentences around the quotations bear out, with the times that they tell."""
-    before = {turn.id: earlier for earlier, turn in pairwise(heard)}
     for stated, sources in read_ones:
         witnesses = {episode.id: episode for episode in sources if is_first_party(episode)}
         evidence = list(_evidence(stated.quotes, list(witnesses.values())))
@@ -199,8 +198,7 @@ def _as_said(
             continue
         moment = _believable(stated.happened_at)
         if moment is not None and sources:
-            around = [before[key] for key in witnesses if key in before]
-            moment = placed(moment, quoted, [*around, *sources])
+            moment = placed(moment, stated.object or "", quoted, sources, heard)
         told = _of_whom_and_what(stated, quoted)
         yield told.model_copy(update={"happened_at": moment}), sources
 
@@ -212,7 +210,9 @@ def _is_denied(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> bool:
         return False
     left = [Evidence(episode_id=one.turn.id, words=undenied(one, slot)) for one in quoted]
     some = any(now.words != one.words for now, one in zip(left, quoted, strict=True))
-    return some and not says_so(stated, left)
+    if not some or says_so(stated, left):
+        return False
+    return not any(is_asserted_anew(one, slot) for one in quoted)
 
 
 def _of_whom_and_what(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> StatedKnowledge:
@@ -227,7 +227,8 @@ def _of_whom_and_what(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> Stat
         noted = {"predicate": None, "object": None, "holds": True, "begins": False}
         return stated if told else stated.model_copy(update=noted)
     # "Moved to" and "joined" are of many things; of where one lives or works there is one.
-    named = by_rule(thing, quoted) if stated.begins and stated.holds else None
+    begins = stated.begins and stated.holds
+    named = by_rule(stated.predicate or "", thing, quoted) if begins else None
     return stated.model_copy(update={"predicate": named}) if named else stated
 
 

@@ -468,7 +468,7 @@ async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
     ("words", "placed", "by"),
     [
         ("We moved last summer.", "2023-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
-        ("We moved last summer.", "2021-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
+        ("We moved last summer.", "2021-07-20T00:00:00Z", None),
         ("We moved at last.", "2023-07-20T00:00:00Z", None),
         ("We moved on 4 May 2023.", "2023-05-04T00:00:00Z", datetime(2023, 5, 5, tzinfo=UTC)),
         (
