@@ -124,7 +124,10 @@ def read(
         (one, sources)
         for one, sources in sourced
         if not (
-            (normalise(one.content) in unsaid and not any(_evidence(one.quotes, sources)))
+            (
+                normalise(one.content) in unsaid
+                and not any(_evidence(one.quotes, sources, one.object))
+            )
             or _quotes_others(one, shown, before)
         )
     ]
@@ -192,7 +195,7 @@ def _as_said(
     """What the sentences around the quotations bear out, with the times that they tell."""
     for stated, sources in read_ones:
         witnesses = {episode.id: episode for episode in sources if is_first_party(episode)}
-        evidence = list(_evidence(stated.quotes, list(witnesses.values())))
+        evidence = list(_evidence(stated.quotes, list(witnesses.values()), stated.object))
         quoted = [Quoted(one.words, witnesses[one.episode_id]) for one in evidence]
         if _is_denied(stated, quoted):
             continue
@@ -262,7 +265,7 @@ def _quotes_others(
     """
     persons = [episode for episode in shown.values() if is_first_party(episode)]
     sources = [episode for episode in _sources(stated, shown) if is_first_party(episode)]
-    if not (sources and stated.quotes) or any(_evidence(stated.quotes, sources)):
+    if not (sources and stated.quotes) or any(_evidence(stated.quotes, sources, stated.object)):
         return False
     others = [e for e in shown.values() if not is_first_party(e)]
     quotes = [quote for quote in stated.quotes if not any(_evidence([quote], persons))]
@@ -295,7 +298,7 @@ def _statement(
         return None
     subject, predicate, thing = by_role(stated.subject, stated.predicate, stated.object)
     stated = stated.model_copy(update={"subject": subject, "predicate": predicate, "object": thing})
-    evidence = tuple(_evidence(stated.quotes, witnesses))
+    evidence = tuple(_evidence(stated.quotes, witnesses, stated.object))
     content, tags = stated.content.strip(), tuple(_tags(stated.tags))
     category = next((own[tag] for tag in tags if tag in own), stated.category)
     attested = says_so(stated, evidence) or _takes_back(stated, evidence, heard)
@@ -424,10 +427,16 @@ def _stems(text: str) -> Iterable[str]:
     return (stem(word) for word in BARE_WORDS.findall(text.casefold()) if word not in SMALL_WORDS)
 
 
-def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
+def _evidence(
+    quotes: Sequence[str], sources: Sequence[Episode], thing: str | None = None
+) -> Iterable[Evidence]:
     found = (
         next(
-            ((e.id, words) for e in sources if (words := words_in(e, quote)) and _tells(words, e)),
+            (
+                (e.id, words)
+                for e in sources
+                if (words := words_in(e, quote)) and (_tells(words, e) or _names(words, thing))
+            ),
             None,
         )
         for quote in quotes
@@ -475,12 +484,20 @@ def _is_of_a_word(letter: str) -> bool:
 def _tells(words: str, episode: Episode) -> bool:
     """Whether quoted words tell anything: "a" and "I have" stand everywhere.
 
-    They may be all that was said: "I do."
+    They may be all that was said, or the answer with which it begins: "I do", "I did, in May".
     """
     said = (found[0] for found in BARE_WORDS.finditer(words.casefold()))
     if any(not (word in _TELL_NOTHING or _LETTER.fullmatch(word)) for word in said):
         return True
-    return words.strip(_AROUND_QUOTES) == episode.content.strip(_AROUND_QUOTES)
+    content, told = episode.content.strip(_AROUND_QUOTES), words.strip(_AROUND_QUOTES)
+    answer = expression("attestation", "answers").match(fold(plain(content)))
+    return told == content or (answer is not None and fold(plain(told)) == answer["it"])
+
+
+def _names(words: str, thing: str | None) -> bool:
+    """Whether one letter is the thing, by its name: the language "R"."""
+    one = words.strip(_AROUND_QUOTES)
+    return len(one) == 1 and one.isupper() and one == (thing or "").strip()
 
 
 def _tags(tags: Sequence[str]) -> Iterable[str]:

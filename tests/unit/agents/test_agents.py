@@ -370,6 +370,8 @@ NO_KEY, NO_ADDRESS = "OPENAI_API_KEY cannot be sent", "OPENAI_BASE_URL is no add
         ("sk-secret", "localhost:9/v1", NO_ADDRESS),
         ("sk-secret", "http://user:secret@host:99999/v1", NO_ADDRESS),
         ("sk-secret", "http:///v1", NO_ADDRESS),
+        ("sk-secret", " https://host/v1", NO_ADDRESS),
+        ("sk-secret", "https://host/v1\n", NO_ADDRESS),
     ],
 )
 def test_what_no_request_could_be_sent_with_is_refused_when_the_model_is_made(
