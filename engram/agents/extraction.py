@@ -124,10 +124,7 @@ def read(
         (one, sources)
         for one, sources in sourced
         if not (
-            (
-                normalise(one.content) in unsaid
-                and not any(_evidence(one.quotes, sources, one.object))
-            )
+            (normalise(one.content) in unsaid and not _is_quoted(one, sources))
             or _quotes_others(one, shown, before)
         )
     ]
@@ -265,7 +262,7 @@ def _quotes_others(
     """
     persons = [episode for episode in shown.values() if is_first_party(episode)]
     sources = [episode for episode in _sources(stated, shown) if is_first_party(episode)]
-    if not (sources and stated.quotes) or any(_evidence(stated.quotes, sources, stated.object)):
+    if not (sources and stated.quotes) or _is_quoted(stated, sources):
         return False
     others = [e for e in shown.values() if not is_first_party(e)]
     quotes = [quote for quote in stated.quotes if not any(_evidence([quote], persons))]
@@ -425,6 +422,11 @@ def _runs_on(text: str) -> bool:
 
 def _stems(text: str) -> Iterable[str]:
     return (stem(word) for word in BARE_WORDS.findall(text.casefold()) if word not in SMALL_WORDS)
+
+
+def _is_quoted(stated: StatedKnowledge, sources: Sequence[Episode]) -> bool:
+    """Whether any of its quotations is evidence."""
+    return any(_evidence(stated.quotes, sources, stated.object))
 
 
 def _evidence(
