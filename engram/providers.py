@@ -89,6 +89,9 @@ def _can_be_sent(key: str) -> bool:
 def _is_address(said: str | None) -> bool:
     if said is None:
         return True
+    # Reading an address takes off blanks with which a client cannot ask.
+    if said != said.strip():
+        return False
     try:
         parts = urlsplit(said)
         # Reading the port is what refuses one that is none.

@@ -18,10 +18,12 @@ from engram.domain.identity import normalise
 from engram.domain.memories import Episode, Slot
 from engram.domain.slots import USER, WORKS_AT
 from engram.language.dates import Start
+from engram.language.loose_dates import HOLIDAY
 from engram.language.negation import find_negations
 from engram.language.negation_scope import denies
 from engram.language.periods import starts_told
 from engram.language.statements.clauses import LONGEST_SENTENCE
+from engram.language.statements.predicates import RuleStatement
 from engram.language.statements.reading import everything
 from engram.language.statements.taken_back import LIVES_IN, bare
 from engram.language.text import fold, is_past, plain, split_sentences
@@ -90,6 +92,15 @@ def undenied(quoted: Quoted, slot: Slot) -> str:
     return left[begin : begin + len(quoted.words)]
 
 
+def is_asserted_anew(quoted: Quoted, slot: Slot) -> bool:
+    """Whether the sentence says after all what it denies: "I never liked tea, but now I do"."""
+    said = fold(plain(quoted.sentence))
+    if expression(_TABLE, "does_now").search(said):
+        return True
+    likes = expression(_TABLE, "likes").fullmatch(slot.predicate)
+    return likes is not None and expression(_TABLE, "likes_it").search(said) is not None
+
+
 def is_told(quoted: Quoted, slot: Slot, thing: str) -> bool:
     """Whether the sentence around the words may say it of the user: not of others, no question.
 
@@ -98,11 +109,15 @@ def is_told(quoted: Quoted, slot: Slot, thing: str) -> bool:
         slot: What is concluded from them, of the user.
         thing: Its object, as the turn spells it.
     """
-    before = fold(plain(_up_to(thing, quoted)))
+    up_to = _up_to(thing, quoted)
+    before = expression(_TABLE, "turned_round").sub("", fold(plain(up_to)))
     if expression(_TABLE, "asked_or_supposed").search(before):
-        return False
+        return _presupposed().search(before) is not None
     somebody = _somebody_else().search(before) if slot.predicate in _OF_ANYBODY else None
     if somebody is None:
+        return True
+    after = fold(plain(quoted.sentence[len(up_to) :]))
+    if expression(_TABLE, "and_the_speaker").search(after):
         return True
     verb = somebody["verb"]
     return not (verb.endswith("s") or is_past(verb))
@@ -120,34 +135,80 @@ def _up_to(thing: str, quoted: Quoted) -> str:
 @cache
 def _somebody_else() -> re.Pattern[str]:
     """Up to its end the text is about somebody else: "my sister lives in"."""
+    return re.compile(_with_relations("of_others"))
+
+
+@cache
+def _presupposed() -> re.Pattern[str]:
+    """Up to its end the text names what the user has: "should I tell my wife"."""
+    return re.compile(_with_relations("presupposed"))
+
+
+def _with_relations(name: str) -> str:
     relations = alternatives(vocabulary().relations)
-    return re.compile(expression_text(_TABLE, "of_others").replace("RELATION", f"(?:{relations})"))
+    return expression_text(_TABLE, name).replace("RELATION", f"(?:{relations})")
 
 
-def placed(moment: datetime, quoted: Sequence[Quoted], heard: Sequence[Episode]) -> datetime | None:
+def placed(
+    moment: datetime,
+    thing: str,
+    quoted: Sequence[Quoted],
+    sources: Sequence[Episode],
+    heard: Sequence[Episode],
+) -> datetime | None:
     """When it happened, as far as anything that was said says so.
 
     Args:
         moment: When it happened by the model.
+        thing: The object of what happened; empty where there is none.
         quoted: From which words it concluded that.
-        heard: The turns from which, and with which, those were understood.
+        sources: The turns of those.
+        heard: The turns with which those were understood.
 
     Returns:
-        The moment; the one that the words tell, where they tell another; None where nobody did.
+        The moment; the one that the words plainly tell, where they tell another; None where
+        nobody did.
     """
-    said_at = max(episode.said_at for episode in heard)
-    told = [start for one in quoted for start in starts_told(one.sentence, one.turn.said_at)]
-    if told:
-        bounded = any(expression(_TABLE, "bounds").search(fold(one.sentence)) for one in quoted)
-        # What is to come, what lies between times, and which of several is meant, models know best.
-        plain_one = moment <= said_at + _A_DAY and len(set(told)) == 1 and not bounded
-        return told[0].at if plain_one and not _fits(moment, told[0]) else moment
+    said_at = max(episode.said_at for episode in sources)
+    if any(starts_told(one.sentence, one.turn.said_at) for one in quoted):
+        told = {start for one in quoted for start in _began(thing, one)}
+        # What is to come, and which of several times is meant, models know best.
+        known_best = moment > said_at + _A_DAY or str(moment.year) in _joined(heard)
+        plain_one = next(iter(told)) if len(told) == 1 and not known_best else None
+        return plain_one.at if plain_one and not _fits(moment, plain_one) else moment
     away = abs(moment - said_at)
-    text = " ".join(episode.content for episode in heard)
-    if away <= _A_DAY or expression(_TABLE, "names_a_time").search(plain(text)):
+    if away <= _A_DAY or _names_a_time().search(plain(_joined(heard))):
         return moment
-    in_english = expression(_TABLE, "english", exact_case=True).search(plain(text)) is not None
+    english = expression(_TABLE, "english", exact_case=True)
+    in_english = english.search(plain(_joined(sources))) is not None
     return None if in_english or away > _FAR else moment
+
+
+def _joined(turns: Sequence[Episode]) -> str:
+    return " ".join(episode.content for episode in turns)
+
+
+def _began(thing: str, quoted: Quoted) -> list[Start]:
+    """When the thing began by its own clause, where that is plain enough for the rules.
+
+    A time may be that of something else: "I told you yesterday that I joined Acme", "last week
+    I celebrated ten years at Acme".
+    """
+    clauses = expression(_TABLE, "between_clauses").split(quoted.sentence)
+    named = [one for one in clauses if thing and fold(thing) in fold(one)]
+    if len(named) != 1 or expression(_TABLE, "dates_something_else").search(fold(named[0])):
+        return []
+    said_at = quoted.turn.said_at
+    told, elsewhere = starts_told(named[0], said_at), starts_told(quoted.sentence, said_at)
+    read = any(one.begins and one.holds for one in _read_of(thing, named[0]))
+    return told if read and set(told) == set(elsewhere) else []
+
+
+@cache
+def _names_a_time() -> re.Pattern[str]:
+    """What may say when something was, or with what else it was."""
+    text = expression_text(_TABLE, "names_a_time").replace("FEAST", HOLIDAY)
+    return re.compile(text, re.I)
 
 
 def _fits(moment: datetime, told: Start) -> bool:
@@ -156,17 +217,24 @@ def _fits(moment: datetime, told: Start) -> bool:
     return within is None or any(within.holds(one) for one in around)
 
 
-def by_rule(thing: str, quoted: Sequence[Quoted]) -> str | None:
+def by_rule(predicate: str, thing: str, quoted: Sequence[Quoted]) -> str | None:
     """Where the user now lives or for whom they now work, by the rules: the predicate of that.
 
     Args:
+        predicate: "Moved to", "joined" or the like; what else is so of a thing stays that.
         thing: Where they "moved to", or whom they "joined".
         quoted: In which words they said so.
     """
-    named = bare(thing)
+    if not expression(_TABLE, "moves_or_joins").fullmatch(predicate.strip()):
+        return None
     for one in quoted:
-        for read in everything(one.sentence[:LONGEST_SENTENCE]):
-            begins = read.begins and read.holds and read.predicate in {LIVES_IN, WORKS_AT}
-            if begins and bare(read.thing.name) == named:
+        for read in _read_of(thing, one.sentence):
+            if read.begins and read.holds and read.predicate in {LIVES_IN, WORKS_AT}:
                 return read.predicate
     return None
+
+
+def _read_of(thing: str, text: str) -> list[RuleStatement]:
+    """What the rules read of a thing."""
+    named = bare(thing)
+    return [one for one in everything(text[:LONGEST_SENTENCE]) if bare(one.thing.name) == named]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from engram.agents.asking import Rules, Task, Thinker, answering
-from engram.agents.attestation import Quoted, by_rule, is_told, placed, undenied
+from engram.agents.attestation import Quoted, by_rule, is_asserted_anew, is_told, placed, undenied
 from engram.agents.requests import (
     MAX_STATEMENTS,
     ExtractionAnswer,
@@ -123,7 +123,7 @@ def read(
         (one, sources)
         for one, sources in sourced
         if not (
-            (normalise(one.content) in unsaid and not any(_evidence(one.quotes, sources)))
+            (normalise(one.content) in unsaid and not _is_quoted(one, sources))
             or _quotes_others(one, shown, before)
         )
     ]
@@ -189,17 +189,15 @@ def _as_said(
     read_ones: Iterable[tuple[StatedKnowledge, list[Episode]]], heard: Sequence[Episode]
 ) -> Iterator[tuple[StatedKnowledge, list[Episode]]]:
     """What the sentences around the quotations bear out, with the times that they tell."""
-    before = {turn.id: earlier for earlier, turn in pairwise(heard)}
     for stated, sources in read_ones:
         witnesses = {episode.id: episode for episode in sources if is_first_party(episode)}
-        evidence = list(_evidence(stated.quotes, list(witnesses.values())))
+        evidence = list(_evidence(stated.quotes, list(witnesses.values()), stated.object))
         quoted = [Quoted(one.words, witnesses[one.episode_id]) for one in evidence]
         if _is_denied(stated, quoted):
             continue
         moment = _believable(stated.happened_at)
         if moment is not None and sources:
-            around = [before[key] for key in witnesses if key in before]
-            moment = placed(moment, quoted, [*around, *sources])
+            moment = placed(moment, stated.object or "", quoted, sources, heard)
         told = _of_whom_and_what(stated, quoted)
         yield told.model_copy(update={"happened_at": moment}), sources
 
@@ -211,7 +209,9 @@ def _is_denied(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> bool:
         return False
     left = [Evidence(episode_id=one.turn.id, words=undenied(one, slot)) for one in quoted]
     some = any(now.words != one.words for now, one in zip(left, quoted, strict=True))
-    return some and not says_so(stated, left)
+    if not some or says_so(stated, left):
+        return False
+    return not any(is_asserted_anew(one, slot) for one in quoted)
 
 
 def _of_whom_and_what(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> StatedKnowledge:
@@ -226,7 +226,8 @@ def _of_whom_and_what(stated: StatedKnowledge, quoted: Sequence[Quoted]) -> Stat
         noted = {"predicate": None, "object": None, "holds": True, "begins": False}
         return stated if told else stated.model_copy(update=noted)
     # "Moved to" and "joined" are of many things; of where one lives or works there is one.
-    named = by_rule(thing, quoted) if stated.begins and stated.holds else None
+    begins = stated.begins and stated.holds
+    named = by_rule(stated.predicate or "", thing, quoted) if begins else None
     return stated.model_copy(update={"predicate": named}) if named else stated
 
 
@@ -260,7 +261,7 @@ def _quotes_others(
     """
     persons = [episode for episode in shown.values() if is_first_party(episode)]
     sources = [episode for episode in _sources(stated, shown) if is_first_party(episode)]
-    if not (sources and stated.quotes) or any(_evidence(stated.quotes, sources)):
+    if not (sources and stated.quotes) or _is_quoted(stated, sources):
         return False
     others = [e for e in shown.values() if not is_first_party(e)]
     quotes = [quote for quote in stated.quotes if not any(_evidence([quote], persons))]
@@ -293,7 +294,7 @@ def _statement(
         return None
     subject, predicate, thing = by_role(stated.subject, stated.predicate, stated.object)
     stated = stated.model_copy(update={"subject": subject, "predicate": predicate, "object": thing})
-    evidence = tuple(_evidence(stated.quotes, witnesses))
+    evidence = tuple(_evidence(stated.quotes, witnesses, stated.object))
     content, tags = stated.content.strip(), tuple(_tags(stated.tags))
     category = next((own[tag] for tag in tags if tag in own), stated.category)
     attested = says_so(stated, evidence) or _takes_back(stated, evidence, heard)
@@ -422,10 +423,21 @@ def _stems(text: str) -> Iterable[str]:
     return (stem(word) for word in BARE_WORDS.findall(text.casefold()) if word not in SMALL_WORDS)
 
 
-def _evidence(quotes: Sequence[str], sources: Sequence[Episode]) -> Iterable[Evidence]:
+def _is_quoted(stated: StatedKnowledge, sources: Sequence[Episode]) -> bool:
+    """Whether any of its quotations is evidence."""
+    return any(_evidence(stated.quotes, sources, stated.object))
+
+
+def _evidence(
+    quotes: Sequence[str], sources: Sequence[Episode], thing: str | None = None
+) -> Iterable[Evidence]:
     found = (
         next(
-            ((e.id, words) for e in sources if (words := words_in(e, quote)) and _tells(words, e)),
+            (
+                (e.id, words)
+                for e in sources
+                if (words := words_in(e, quote)) and (_tells(words, e) or _names(words, thing))
+            ),
             None,
         )
         for quote in quotes
@@ -473,12 +485,20 @@ def _is_of_a_word(letter: str) -> bool:
 def _tells(words: str, episode: Episode) -> bool:
     """Whether quoted words tell anything: "a" and "I have" stand everywhere.
 
-    They may be all that was said: "I do."
+    They may be all that was said, or the answer with which it begins: "I do", "I did, in May".
     """
     said = (found[0] for found in BARE_WORDS.finditer(words.casefold()))
     if any(not (word in _TELL_NOTHING or _LETTER.fullmatch(word)) for word in said):
         return True
-    return words.strip(_AROUND_QUOTES) == episode.content.strip(_AROUND_QUOTES)
+    content, told = episode.content.strip(_AROUND_QUOTES), words.strip(_AROUND_QUOTES)
+    answer = expression("attestation", "answers").match(fold(plain(content)))
+    return told == content or (answer is not None and fold(plain(told)) == answer["it"])
+
+
+def _names(words: str, thing: str | None) -> bool:
+    """Whether one letter is the thing, by its name: the language "R"."""
+    one = words.strip(_AROUND_QUOTES)
+    return len(one) == 1 and one.isupper() and one == (thing or "").strip()
 
 
 def _tags(tags: Sequence[str]) -> Iterable[str]:

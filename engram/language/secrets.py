@@ -54,11 +54,19 @@ def tells_a_secret(said: str, predicate: str | None, secrets: Set[str]) -> bool:
         secrets: What :func:`engram.language.personal_data.secrets_in` found in its turns, and
             :func:`secrets_answered`.
     """
-    if predicate is not None and expression("secrets", "predicate").fullmatch(predicate):
+    if predicate is not None and _is_one(predicate, said):
         return True
     if expression("secrets", "told").search(said):
         return True
     return any(_has(said, one) for one in secrets | secrets_in(said))
+
+
+def _is_one(predicate: str, said: str) -> bool:
+    """Whether what is stated is a secret, and not how it is with one: "the API key is expired"."""
+    if expression("secrets", "predicate").fullmatch(predicate):
+        return not expression("secrets", "is_how").search(said)
+    bare = expression("secrets", "predicate_of_bare").fullmatch(predicate)
+    return bare is not None and expression("secrets", "value").search(said) is not None
 
 
 def _has(said: str, secret: str) -> bool:

@@ -370,6 +370,8 @@ NO_KEY, NO_ADDRESS = "OPENAI_API_KEY cannot be sent", "OPENAI_BASE_URL is no add
         ("sk-secret", "localhost:9/v1", NO_ADDRESS),
         ("sk-secret", "http://user:secret@host:99999/v1", NO_ADDRESS),
         ("sk-secret", "http:///v1", NO_ADDRESS),
+        ("sk-secret", " https://host/v1", NO_ADDRESS),
+        ("sk-secret", "https://host/v1\n", NO_ADDRESS),
     ],
 )
 def test_what_no_request_could_be_sent_with_is_refused_when_the_model_is_made(
@@ -468,7 +470,7 @@ async def test_dates_without_a_zone_or_out_of_this_world_are_mended() -> None:
     ("words", "placed", "by"),
     [
         ("We moved last summer.", "2023-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
-        ("We moved last summer.", "2021-07-20T00:00:00Z", datetime(2023, 9, 1, tzinfo=UTC)),
+        ("We moved last summer.", "2021-07-20T00:00:00Z", None),
         ("We moved at last.", "2023-07-20T00:00:00Z", None),
         ("We moved on 4 May 2023.", "2023-05-04T00:00:00Z", datetime(2023, 5, 5, tzinfo=UTC)),
         (

@@ -292,6 +292,8 @@ async def test_what_a_model_says_to_hold_alongside_needs_the_words_of_the_turn(w
         ("I ordered the catering.", "cat", ()),
         ("I have a cat.", "cat", ("cat",)),
         ("I do.", "I do", ("I do",)),
+        ("I did, in May.", "I did", ("I did",)),
+        ("I have to go, in May.", "I have", ()),
         ("Yes.", "yes", ("Yes",)),
         ("我住在东京。", "东京", ("东京",)),
     ],
@@ -303,3 +305,22 @@ async def test_what_stands_in_any_turn_is_no_evidence(
     told = {"reasoning": "", "statements": [statement("e1", content="So it is.", quotes=[quote])]}
     output, _ = await _read_of(words, told, told)
     assert [tuple(q.words for q in one.evidence) for one in output.statements] == [evidence]
+
+
+@pytest.mark.parametrize(
+    ("words", "quote", "thing", "slot"),
+    [
+        ("I use R and Python.", "R", "R", ("uses", "R")),
+        ("I use r and Python.", "R", "R", (None, None)),
+        ("I use R and Python.", "R", "Ruby", (None, None)),
+        ("I use a lot of Python.", "a", "a", (None, None)),
+    ],
+)
+async def test_one_letter_is_evidence_where_it_is_a_name(
+    words: str, quote: str, thing: str, slot: tuple[str | None, str | None]
+) -> None:
+    """In upper case, of what is stated: there is a language of that name."""
+    one = statement("e1", subject="user", predicate="uses", object=thing, quotes=[quote])
+    told = {"reasoning": "", "statements": [one]}
+    output, _ = await _read_of(words, told, told)
+    assert [(one.predicate, one.object) for one in output.statements] == [slot]

@@ -262,6 +262,71 @@ def test_a_passphrase_has_several_words(content: str, secret: bool) -> None:
     assert output.dropped_secrets == secret
 
 
+@pytest.mark.parametrize(
+    ("turn", "content", "predicate", "thing"),
+    [
+        ("My API key is expired.", "The user's API key is expired.", None, None),
+        ("My API key is expired.", "The user's API key is expired.", "API key is", "expired"),
+        ("My password is compromised.", "The user's password is compromised.", None, None),
+        ("My PIN is blocked.", "The user's PIN is blocked.", None, None),
+        ("My licence key is invalid.", "The user's licence key is invalid.", None, None),
+        (
+            "The secret to my sourdough is patience.",
+            "The secret to the user's sourdough is patience.",
+            None,
+            None,
+        ),
+        (
+            "The secret to my sourdough is 72h.",
+            "The secret to the user's sourdough is 72h.",
+            None,
+            None,
+        ),
+        (
+            "My favourite crypto token is Solana.",
+            "The user's favourite crypto token is Solana.",
+            "favourite token is",
+            "Solana",
+        ),
+    ],
+)
+def test_how_it_is_with_a_secret_is_none(
+    turn: str, content: str, predicate: str | None, thing: str | None
+) -> None:
+    """What has expired opens nothing, nor does a recipe's secret or a token that is traded."""
+    one = StatedKnowledge(
+        content=content, subject="user", predicate=predicate, object=thing, sources=["e1"],
+        quotes=[turn], confidence=0.9,
+    )  # fmt: skip
+    output = _read(turn, ExtractionAnswer(reasoning="", statements=[one]))
+    assert (len(output.statements), output.dropped_secrets) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "predicate", "thing"),
+    [
+        ("The user's password is swordfish, and it is valid.", "password is", "swordfish"),
+        ("The user's API key is expired.", "API key is", "swordfish"),
+        ("The user's password is 'new'.", None, None),
+        ("The user's GitHub token is tulip", None, None),
+        ("The user's token is eyJhbGci", None, None),
+        ("The user's token is t-77.", None, None),
+        ("The user's secret is tulip7", None, None),
+        ("The user has a token.", "token is", "eyJhbGci"),
+    ],
+)
+def test_what_opens_something_stays_a_secret(
+    content: str, predicate: str | None, thing: str | None
+) -> None:
+    """Whatever else is said of it, and by the form of the value where the word may mean less."""
+    one = StatedKnowledge(
+        content=content, subject="user", predicate=predicate, object=thing, sources=["e1"],
+        confidence=0.9,
+    )  # fmt: skip
+    output = _read("So it is.", ExtractionAnswer(reasoning="", statements=[one]))
+    assert output.dropped_secrets == 1
+
+
 def test_names_and_tags_tell_no_secret() -> None:
     """They are left out of a statement that tells none itself, and the others stay."""
     text = "My wifi password is Hunter2!blue and I live in Oslo."
