@@ -47,6 +47,6 @@ def test_one_thing_may_be_chosen_for_two_purposes() -> None:
 
 
 def test_a_plan_that_is_stressed_is_one() -> None:
-    """As "I plan to" is."""
+    """Whoever says that they do plan it plans it, as with "I plan to"."""
     (only,) = told(a_turn_a_day("I do plan to learn Dutch.")).known.values()
     assert only.content == "The user plans to learn Dutch."
