@@ -30,8 +30,8 @@ from engram.language.text import fold, is_past, plain, split_sentences
 from engram.language.vocabulary import alternatives, expression, expression_text, vocabulary
 
 _TABLE: Final = "attestation"
-# A day that is named without its zone may be the one on which it was said.
-_A_DAY: Final = timedelta(days=1)
+A_DAY: Final = timedelta(days=1)
+"""A day that is named without its zone may be the one on which it was said."""
 # As far back as people count without a digit, in a language whose words for that are not known.
 _FAR: Final = timedelta(days=3660)
 # What is so of a person, and said of others in the same words.
@@ -173,11 +173,11 @@ def placed(
     if any(starts_told(one.sentence, one.turn.said_at) for one in quoted):
         told = {start for one in quoted for start in _began(thing, one)}
         # What is to come, and which of several times is meant, models know best.
-        known_best = moment > said_at + _A_DAY or str(moment.year) in _joined(heard)
+        known_best = moment > said_at + A_DAY or str(moment.year) in _joined(heard)
         plain_one = next(iter(told)) if len(told) == 1 and not known_best else None
         return plain_one.at if plain_one and not _fits(moment, plain_one) else moment
     away = abs(moment - said_at)
-    if away <= _A_DAY or _names_a_time().search(plain(_joined(heard))):
+    if away <= A_DAY or _names_a_time().search(plain(_joined(heard))):
         return moment
     english = expression(_TABLE, "english", exact_case=True)
     in_english = english.search(plain(_joined(sources))) is not None
@@ -213,7 +213,7 @@ def _names_a_time() -> re.Pattern[str]:
 
 def _fits(moment: datetime, told: Start) -> bool:
     """Whether a moment lies in what is told, or a day beside it."""
-    within, around = told.within, (moment - _A_DAY, moment, moment + _A_DAY)
+    within, around = told.within, (moment - A_DAY, moment, moment + A_DAY)
     return within is None or any(within.holds(one) for one in around)
 
 

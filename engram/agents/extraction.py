@@ -6,13 +6,21 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from functools import cache
 from itertools import pairwise
 from typing import Final
 
 from engram.agents.asking import Rules, Task, Thinker, answering
-from engram.agents.attestation import Quoted, by_rule, is_asserted_anew, is_told, placed, undenied
+from engram.agents.attestation import (
+    A_DAY,
+    Quoted,
+    by_rule,
+    is_asserted_anew,
+    is_told,
+    placed,
+    undenied,
+)
 from engram.agents.requests import (
     MAX_STATEMENTS,
     ExtractionAnswer,
@@ -70,8 +78,6 @@ _TELLING_LETTERS: Final = 4
 _ALWAYS_SHOWN: Final = 10
 # Of each turn that a model is shown again, because the next ones may be about it.
 _MOST_BEFORE: Final = 2000
-# A day that is named without its zone may be the one on which it was said.
-_SAME_DAY: Final = timedelta(days=1)
 _LONGEST_TAG: Final = 50
 # What stands around a quotation, and is none of its words.
 _AROUND_QUOTES: Final = " \n\"'`.…,;:!?[]()"
@@ -124,7 +130,7 @@ def read(
         for one, sources in sourced
         if not (
             (normalise(one.content) in unsaid and not _is_quoted(one, sources))
-            or _quotes_others(one, shown, before)
+            or _quotes_others(one, sources, shown, before)
         )
     ]
     harmless = _without_secrets(read_ones, heard)
@@ -253,16 +259,19 @@ def lost_quotes(stated: StatedKnowledge, shown: Mapping[str, Episode]) -> list[s
 
 
 def _quotes_others(
-    stated: StatedKnowledge, shown: Mapping[str, Episode], before: Sequence[Episode]
+    stated: StatedKnowledge,
+    sources: Sequence[Episode],
+    shown: Mapping[str, Episode],
+    before: Sequence[Episode],
 ) -> bool:
     """Whether its words are an assistant's or a tool's, or were read before, and none the person's.
 
     A turn is no source of what another one says, whoever names it as one.
     """
-    persons = [episode for episode in shown.values() if is_first_party(episode)]
-    sources = [episode for episode in _sources(stated, shown) if is_first_party(episode)]
-    if not (sources and stated.quotes) or _is_quoted(stated, sources):
+    witnesses = [episode for episode in sources if is_first_party(episode)]
+    if not (witnesses and stated.quotes) or _is_quoted(stated, witnesses):
         return False
+    persons = [episode for episode in shown.values() if is_first_party(episode)]
     others = [e for e in shown.values() if not is_first_party(e)]
     quotes = [quote for quote in stated.quotes if not any(_evidence([quote], persons))]
     return any(_evidence(quotes, [*others, *before]))
@@ -369,7 +378,7 @@ def _as_of(
 ) -> tuple[Slot | None, datetime | None]:
     """The slot, as far as it is true when it is said, and when what is stated happened."""
     event_at = _believable(stated.happened_at)
-    if slot is not None and event_at is not None and event_at > said_at + _SAME_DAY:
+    if slot is not None and event_at is not None and event_at > said_at + A_DAY:
         if _is_set(slot, stated):
             # So from when it was said, until it is set for another day.
             return slot, None
@@ -645,8 +654,11 @@ def _fault(asked: _Shown, answer: ExtractionAnswer) -> str | None:
 
 def _faults_of_quotes(asked: _Shown, answer: ExtractionAnswer) -> Iterator[str]:
     stated = list(enumerate(answer.statements, start=1))
-    others = [n for n, one in stated if _quotes_others(one, asked.turns, asked.before)]
-    misquoted = [n for n, s in stated if n not in others and lost_quotes(s, asked.turns)]
+    shown = asked.turns
+    others = [
+        n for n, one in stated if _quotes_others(one, _sources(one, shown), shown, asked.before)
+    ]
+    misquoted = [n for n, s in stated if n not in others and lost_quotes(s, shown)]
     if misquoted:
         yield (
             f"Statements {', '.join(map(str, misquoted[:20]))} quote words that do not stand "
