@@ -426,11 +426,8 @@ async def wait_until(done: Callable[[], bool], seconds: float) -> bool:
 def _environment() -> dict[str, str]:
     # What configures a Temporal client in the user's shell is not meant for this server.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TEMPORAL_")}
-    # Go's heap may grow by half between two collections, not by all it holds: a quarter less
-    # memory, at no processor time that could be measured. Whoever sets it means it.
-    frugal = {"GOGC": "50"}
     # It would ask a server on the internet for newer versions.
-    return frugal | kept | {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
+    return kept | {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
 
 
 def tail(log: Path) -> str:
