@@ -132,7 +132,7 @@ async def test_what_was_denied_again_is_told_nowhere(memory: MemoryStore) -> Non
 
 
 async def test_what_is_told_again_is_back_in_the_profile(memory: MemoryStore) -> None:
-    """What was put aside leaves the profile at once, and stands in it again once it is told again."""
+    """What is put aside leaves the profile at once, and is in it again once it is told again."""
     for month in (3, 5):
         said = engram.Turn(
             content="I like hiking.", timestamp=datetime(2026, month, 10, tzinfo=UTC)
