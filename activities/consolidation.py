@@ -265,7 +265,7 @@ class DigestActivitiesImpl(DigestActivities):
         async with heartbeating():
             done = DigestOutput()
             for memories, episodes in zip_longest(
-                portions(touched.memory_ids, _DIGESTED_AT_ONCE),
+                portions(touched.recomposed_from, _DIGESTED_AT_ONCE),
                 portions(touched.episode_ids, _DIGESTED_AT_ONCE),
                 fillvalue=(),
             ):

@@ -53,6 +53,12 @@ class PendingDigests(Message):
         """How much there is to do."""
         return len(self.memory_ids) + len(self.episode_ids) + len(self.ended) + len(self.done)
 
+    @property
+    def recomposed_from(self) -> tuple[str, ...]:
+        """Memories whose digests are composed again: what is told again may have come back."""
+        again = (one.memory_id for one in self.done if one.deed is ConsolidationEffect.CONFIRMED)
+        return tuple(dict.fromkeys((*self.memory_ids, *again)))
+
     def after_plan(self, plan: ConsolidationPlan) -> PendingDigests:
         """With what a plan does."""
         stored = tuple(memory.id for memory in plan.new_memories())

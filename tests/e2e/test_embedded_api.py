@@ -131,6 +131,20 @@ async def test_what_was_denied_again_is_told_nowhere(memory: MemoryStore) -> Non
     assert "plays" not in listed.text
 
 
+async def test_what_is_told_again_is_back_in_the_profile(memory: MemoryStore) -> None:
+    """What is put aside leaves the profile at once, and is in it again once it is told again."""
+    for month in (3, 5):
+        said = engram.Turn(
+            content="I like hiking.", timestamp=datetime(2026, month, 10, tzinfo=UTC)
+        )
+        await memory.encode(said, session_id=f"s{month}")
+        await memory.consolidate()
+        assert [line.text for line in (await memory.profile()).lines] == ["The user likes hiking."]
+        (liked, *_) = await memory.recall("hiking", memory_types="semantic", limit=1)
+        await memory.demote(liked.memory.id)
+        assert (await memory.profile()).lines == ()
+
+
 async def test_a_consolidation_run_again_changes_nothing(memory: MemoryStore) -> None:
     """The second pass finds nothing to do and leaves every memory as it was."""
     await memory.encode(["I live in Porto.", "I use Postgres."], session_id="s1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -20,7 +21,9 @@ ERRORS = {
     *("EmbeddingFailed", "TemporalUnavailable", "TemporalNotSetUp", "OwnerUnavailable"),
     *("DataFolderInUse", "DataFolderUnusable", "PortInUse", "EmbeddedPartMissing"),
     *("EmbeddedStartFailed", "KeyRefused", "AccessDenied", "TooManyRequests"),
-    *("UserErased", "ReviewNotFound"),
+    *("UserErased", "ReviewNotFound", "StageNotReached", "BasisForgotten"),
+    *("ModelRejected", "ModelUnavailable", "ModelAnswerUnusable", "EncryptionKeysUnusable"),
+    *("PayloadRefused", "UnmaskedPersonalData", "AuditUnwritable"),
 }
 
 
@@ -39,6 +42,16 @@ def test_what_the_package_exports() -> None:
     """The public names are these, in order, and none is added or lost by accident."""
     doors = {"open", "connect", "open_sync", "connect_sync", "period_named"}
     assert engram.__all__ == sorted(doors | CLASSES | ERRORS)
+
+
+def test_what_calls_are_said_to_raise_can_be_imported() -> None:
+    """Each error that the docstring of a door or of a store's method names is in the package."""
+    documented: set[str] = set()
+    for called in (engram.open, engram.connect, *vars(engram.MemoryStore).values()):
+        _, _, raised = (getattr(called, "__doc__", None) or "").partition("Raises:\n")
+        documented |= set(re.findall(r"^ +([A-Z]\w+):", raised, re.MULTILINE))
+    assert {"StageNotReached", "MemoryNotFound", "DataFolderInUse"} <= documented
+    assert documented & vars(errors).keys() <= set(engram.__all__)
 
 
 def test_every_exported_name_is_there() -> None:
