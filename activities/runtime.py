@@ -53,6 +53,7 @@ from engram.errors import (
     ConflictingMessage,
     EngramError,
     InvalidInput,
+    MemoryClosed,
     MemoryNotFound,
     ModelUnavailable,
     StorageUnavailable,
@@ -167,13 +168,15 @@ def to_application_error(error: EngramError, *, attempt: int = 1) -> Application
             tried three times.
     """
     hopeless = isinstance(error, UnforeseenFailure) and attempt >= _MOST_UNFORESEEN
+    # A memory that is closed in one worker is open in the next one.
+    may_pass = error.retryable or isinstance(error, MemoryClosed)
     wait = error.retry_after
     benign = isinstance(error, _OF_THE_ASKER)
     return ApplicationError(
         str(error),
         error.as_dict(),
         type=error.code,
-        non_retryable=hopeless or not error.retryable,
+        non_retryable=hopeless or not may_pass,
         next_retry_delay=timedelta(seconds=wait) if wait is not None else None,
         category=ApplicationErrorCategory.BENIGN
         if benign

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
+import concurrent.futures.thread  # noqa: F401 - its pools end behind what is registered below
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
@@ -19,6 +20,7 @@ from engram.domain.memories import AnyMemory, RunLink
 from engram.domain.scope import Scope
 from engram.embedded.open import open as open_embedded
 from engram.errors import InvalidInput, MemoryClosed
+from engram.logging import get_logger, where
 
 # --- an event loop in a thread of its own, for programs that have none or cannot lend theirs
 
@@ -84,6 +86,28 @@ class LoopThread:
             self._thread.join()
 
 
+# --- closing what is still open when the program ends
+
+_to_close: dict[int, Callable[[], None]] = {}
+_log = get_logger("engram.sync")
+
+
+def _close_all() -> None:
+    for close in reversed([*_to_close.values()]):
+        try:
+            close()
+        except Exception as error:  # noqa: BLE001 - the others are closed all the same
+            _log.error("a memory was not closed", kind=type(error).__name__, where=where(error))
+
+
+# Not by atexit: thread pools take no more work by then, on which the worker and the store depend.
+# What is registered last is called first, before the pools that the import above registered.
+with suppress(RuntimeError):  # the program is ending already
+    threading._register_atexit(_close_all)  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+# A fork has none of the threads, and none of its parent's memories to close.
+os.register_at_fork(after_in_child=_to_close.clear)
+
+
 # --- a memory store for programs without ``await``: scripts and notebooks
 
 
@@ -123,7 +147,7 @@ class SyncMemoryStore(WaitingStore):
 
         store = cls(memory, thread, leave)
         # For notebooks and scripts that end without closing.
-        atexit.register(store.close)
+        _to_close[id(store)] = store.close
         return store
 
     @property
@@ -216,7 +240,7 @@ class SyncMemoryStore(WaitingStore):
         self._memory.close()
         leave, self._leave = self._leave, None
         if leave is not None:
-            atexit.unregister(self.close)
+            _to_close.pop(id(self), None)
             leave()
 
     def __enter__(self) -> Self:

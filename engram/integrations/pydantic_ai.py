@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self
@@ -70,11 +70,12 @@ class MemorySource(Generic[AgentDepsT]):
 
         Raises:
             InvalidInput: it is one without ``await``.
+            UserError: it is no open store.
         """
         if not callable(self.memory):
             return self.memory
         found = self.memory(ctx)
-        _check_awaited(found)
+        _check_store(found)
         return found
 
     def session_of(self, ctx: RunContext[AgentDepsT]) -> str:
@@ -94,16 +95,26 @@ class MemorySource(Generic[AgentDepsT]):
         return await self.memory_of(ctx).context(query, timezone=timezone, **options)
 
 
-def _check_awaited(memory: MemoryStore) -> None:
+def _check_store(memory: object) -> None:
     # Whoever has a memory has loaded this.
     from engram.client.engine import WaitingStore  # noqa: PLC0415 - never in a sandbox
 
     if isinstance(memory, WaitingStore):
         raise InvalidInput(
             "An agent's memory is awaited, and this one is of open_sync or connect_sync.",
-            allowed="an engram.MemoryStore, or a function of the run context that gives one",
-            hint="Open it with `async with engram.open(...)` or `engram.connect(...)`.",
+            allowed=_STORES,
+            hint=_OPENING,
         )
+    if not callable(getattr(memory, "context", None)):
+        if isinstance(memory, Coroutine):
+            memory.close()
+        # A mistake of the program: neither to be corrected by a model nor gone on without.
+        kind = type(memory).__name__
+        raise UserError(f"An agent's memory is an open store, and this is a {kind}. {_OPENING}")
+
+
+_STORES = "an engram.MemoryStore, or a function of the run context that gives one"
+_OPENING = "Open it with `async with engram.open(...)` or `engram.connect(...)`."
 
 
 @contextmanager
@@ -302,7 +313,8 @@ def memory_tools(
             note: One or two full sentences that can be understood by themselves.
             said_by: Whose words they are.
         """
-        if keeps_turns and said_by == "user" and note.strip() in _prompt_of(ctx):
+        said = note.strip()
+        if keeps_turns and said_by == "user" and said and said in _prompt_of(ctx):
             # Said twice in one breath, it would count as two who say so.
             return "Noted."
         # By its words: some models give every call of a run the same id.
@@ -382,6 +394,7 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
     Raises:
         InvalidQuery: ``context_tokens`` leaves no room for a block.
         InvalidInput: the memory is one without ``await``.
+        UserError: the memory is no open store.
     """
 
     memory: MemoryStore | Callable[[RunContext[AgentDepsT]], MemoryStore]
@@ -401,8 +414,9 @@ class EngramMemory(AbstractCapability[AgentDepsT]):
 
     def __post_init__(self) -> None:
         """Settle what all runs share."""
-        if not callable(self.memory):
-            _check_awaited(self.memory)
+        if not callable(self.memory) or isinstance(self.memory, AbstractAsyncContextManager):
+            # What engram.open returns can be called, too: it decorates functions.
+            _check_store(self.memory)
         tokens = self.context_tokens
         if type(tokens) is not int or (tokens != 0 and tokens < LEAST_TOKENS):
             raise InvalidQuery(

@@ -236,7 +236,7 @@ def worker_memory() -> MemoryStore:
     """The memory of the :class:`EngramPlugin` on whose worker the running activity is.
 
     For activities of your own, and for durable agents:
-    ``EngramMemory(lambda ctx: worker_memory().for_user(ctx.deps.user_id))``.
+    ``EngramMemory[Deps](lambda ctx: worker_memory().for_user(ctx.deps.user_id))``.
 
     Returns:
         The store that the plugin was given; ``for_user`` gives that of a user.

@@ -20,6 +20,7 @@ from engram.errors import (
     EmbeddingFailed,
     EngramError,
     InvalidTurn,
+    MemoryClosed,
     ModelUnavailable,
     StorageUnavailable,
     TemporalUnavailable,
@@ -69,6 +70,8 @@ def test_an_unknown_code_is_not_lost() -> None:
         (ConflictingMessage("no"), False),
         (StorageUnavailable("later"), True),
         (ModelUnavailable("later"), True),
+        # In the next worker it is open.
+        (MemoryClosed("here"), True),
     ],
 )
 def test_temporal_retries_what_a_retry_helps(error: EngramError, retries: bool) -> None:

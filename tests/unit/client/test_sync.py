@@ -212,3 +212,62 @@ def test_a_program_that_forgets_to_close_is_closed() -> None:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "same task\n", "")
+
+
+# Leaving works in a pool, as the embedded mode's worker and store do.
+LEAVING_IN_A_POOL = """
+import asyncio, multiprocessing, sys
+from contextlib import asynccontextmanager
+from engram.sync import SyncMemoryStore
+from tests.support.opened_store import opening
+
+@asynccontextmanager
+async def pooled(name):
+    async with opening() as memory:
+        yield memory
+        await asyncio.to_thread(print, name, flush=True)
+        if name == "faulty":
+            raise OSError
+
+"""
+
+
+def ended(code: str) -> tuple[int, str]:
+    """How a program with this code ends, and what it says."""
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING_IN_A_POOL + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout
+
+
+def test_what_a_program_forgets_is_closed_while_pools_take_work() -> None:
+    """A worker that still runs something ends in order, and so does the program: no hang."""
+    code = "memory = SyncMemoryStore.opened(pooled('closed'))"
+    assert ended(code) == (0, "closed\n")
+
+
+def test_all_that_is_forgotten_is_closed_the_latest_first() -> None:
+    """One that cannot be closed is logged, and the others are closed all the same."""
+    code = "kept = [SyncMemoryStore.opened(pooled(name)) for name in ('first', 'faulty', 'last')]"
+    status, said = ended(code)
+    assert status == 0
+    assert [word for word in said.split() if word in {"first", "faulty", "last"}] == [
+        "last",
+        "faulty",
+        "first",
+    ]
+
+
+def test_a_forked_process_leaves_its_parents_memory_alone() -> None:
+    """It has none of the threads: it ends without closing what its parent has open."""
+    code = (
+        "memory = SyncMemoryStore.opened(pooled('closed'))\n"
+        "child = multiprocessing.get_context('fork').Process(target=int)\n"
+        "child.start(); child.join(); print(child.exitcode, flush=True)\n"
+    )
+    assert ended(code) == (0, "0\nclosed\n")

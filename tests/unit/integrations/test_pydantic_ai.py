@@ -34,6 +34,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.ui.vercel_ai import VercelAIAdapter
 
+import engram
 from engram.client.memory import MemoryStore
 from engram.domain.memories import Episode
 from engram.domain.sanitize import is_visible
@@ -400,6 +401,44 @@ async def test_a_memory_without_await_is_refused() -> None:
         with pytest.raises(InvalidInput) as met:
             await Agent(TestModel(call_tools=[]), capabilities=[found]).run("Hello.")
     assert str(met.value) == str(refused.value)
+
+
+@pytest.mark.parametrize("wrong", [None, "./memory", engram.open("./memory", user_id="ada")])
+async def test_what_is_no_open_store_is_refused(wrong: Any) -> None:
+    """A memory that was never opened is told as that at once; what a function gives, in the run."""
+    with pytest.raises(UserError, match=r"open store.*async with engram\.open\("):
+        EngramMemory[None](wrong)
+    found = EngramMemory[None](lambda _: wrong, required=False)
+    with pytest.raises(UserError, match="open store"):
+        await Agent(TestModel(call_tools=[]), capabilities=[found]).run("Hello.")
+
+
+async def test_a_function_that_has_to_be_awaited_is_refused(memory: MemoryStore) -> None:
+    """Its coroutine is no store; a run does not go on as if memory were away."""
+
+    async def finding(_: RunContext[None]) -> MemoryStore:
+        return memory
+
+    wrong: Any = finding
+    agent = Agent(TestModel(), capabilities=[EngramMemory[None](wrong, required=False)])
+    with pytest.raises(UserError, match="this is a coroutine"):
+        await agent.run("Hello.")
+
+
+async def test_an_empty_note_is_not_told_as_kept(memory: MemoryStore) -> None:
+    """A note without words stands in every prompt, and is refused all the same."""
+    told: list[str] = []
+
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        last = messages[-1].parts[0]
+        if isinstance(last, UserPromptPart):
+            return ModelResponse(parts=[ToolCallPart("remember", {"note": " "})])
+        told.append(str(last))
+        return ModelResponse(parts=[TextPart("Fine.")])
+
+    with_memory = EngramMemory[None](memory, context_tokens=0)
+    await Agent(FunctionModel(answer), capabilities=[with_memory]).run("Hello.")
+    assert "content of a turn is empty" in told[0]
 
 
 async def test_a_failing_memory(memory: MemoryStore, engine: FakeEngine) -> None:
