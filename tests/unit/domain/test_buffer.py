@@ -197,3 +197,19 @@ def test_a_bound_that_would_hold_nothing_or_too_much_is_refused(
         with pytest.raises(ValidationError) as refused:
             BufferPolicy.model_validate({field: value})
         assert [error["loc"] for error in refused.value.errors()] == [(field,)]
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("turns", [1]),
+        ("working_memory_turns", [1, 500]),
+        ("working_memory_bytes", [1, 256 * 1024]),
+    ],
+)
+def test_the_least_and_the_most_that_a_buffer_holds_are_accepted(
+    field: str, values: list[int]
+) -> None:
+    """A session may keep a single turn in mind, and as much as the bounds name."""
+    for value in values:
+        assert getattr(BufferPolicy.model_validate({field: value}), field) == value
