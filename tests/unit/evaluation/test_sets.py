@@ -161,12 +161,10 @@ ASKED = '{"question": "Which animals?", "evidence": ["1"]}'
         (f'{{"turns": [{TURN}],\n"questions": [{{"question": "Who?"}}]}}', "Question 1 is no"),
         (f'{{"turns": [{TURN}],\n"questions": [}}', "broken at line 2"),
         (f"{TURN}\n".encode() + b'{"id": "\xe9"}', "not UTF-8 at line 2"),
-        ("[\n".encode() + b'{"id": "\xe9"}]', "not UTF-8 at line 2"),
+        (b"[\n" + b'{"id": "\xe9"}]', "not UTF-8 at line 2"),
     ],
 )
-def test_a_broken_entry_is_named_by_its_place(
-    tmp_path: Path, text: str | bytes, said: str
-) -> None:
+def test_a_broken_entry_is_named_by_its_place(tmp_path: Path, text: str | bytes, said: str) -> None:
     """The line, or the number in its list, with the fields that are wrong; nothing is quoted."""
     file = tmp_path / "secret.jsonl"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
