@@ -63,6 +63,8 @@ _SIGNS: Final = (
     (SourceFormat.CLAUDE, re.compile(rb'"chat_messages"\s*:\s*\[')),
     (SourceFormat.LOCOMO, re.compile(rb'"session_\d+(?:_date_time)?"\s*:')),
 )
+# A line that is longer than what is looked at, or broken: its reader says what is wrong with it.
+_TURN: Final = re.compile(rb'\{\s*"(?:content|role|speaker|timestamp|session_id|message_id)"\s*:')
 
 
 class SourceFile:
@@ -173,6 +175,8 @@ def looks_like(head: bytes) -> SourceFormat:
     if signs:
         return min(signs)[1]
     _check_encoding(head)
+    if _TURN.match(start):
+        return SourceFormat.JSONL
     if not start[1:].strip().removesuffix(b"]"):
         raise UnreadableSource(
             "The file is JSON without anything in it.",

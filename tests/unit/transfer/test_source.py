@@ -27,6 +27,8 @@ def test_formats_are_told_by_how_they_begin(wanted: SourceFormat) -> None:
     assert looks_like(HEADS[wanted]) is wanted
     with pytest.raises(UnreadableSource, match="no known format"):
         looks_like(b'[{"secret": 1}]')
+    for first in (b'{"content": "' + b"x" * 300_000, b'{"role": "user"}\n', b'{"content": "cut\n'):
+        assert looks_like(first) is SourceFormat.JSONL
     assert looks_like(b"[01/05/2024, 10:00:00] Ada: hi") is SourceFormat.TRANSCRIPT
 
 
