@@ -264,7 +264,7 @@ class _QuestionLine(_OwnLine):
     answer: str | None = None
 
 
-_Line = TypeVar("_Line", _TurnLine, _QuestionLine)
+_AnyLine = TypeVar("_AnyLine", _TurnLine, _QuestionLine)
 _Owners: TypeAlias = Mapping[str, Mapping[str, None]]
 """Who said the turn with an id: ids are of one user each."""
 
@@ -304,7 +304,7 @@ def _ours(given: Iterable[_Placed]) -> Iterator[Talk]:
         yield Talk.of(user, said.get(user, {}), questions.get(user, []))
 
 
-def _entry(model: type[_Line], fields: Any, place: str) -> _Line:
+def _entry(model: type[_AnyLine], fields: Any, place: str) -> _AnyLine:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
