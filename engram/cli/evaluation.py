@@ -13,7 +13,7 @@ import typer
 
 from engram.cli import output
 from engram.cli.running import Commands, Json, json_or_text, run, settings_from
-from engram.errors import written_into
+from engram.errors import InvalidInput, written_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,6 +190,12 @@ async def _measured(file: Path, settings: Settings, changes: Mapping[str, str]) 
     from engram.system import seeded_draw  # noqa: PLC0415 - same
 
     talks = load(file)
+    left_out = sum(talk.left_out for talk in talks)
+    if not any(talk.questions for talk in talks):
+        raise InvalidInput(
+            f"{file.name} has no question with evidence; {left_out} were left out.",
+            allowed="questions whose evidence is the id of a turn of the same user",
+        )
     made = any(one.kind in {SLOT, ENTITY} for talk in talks for one in talk.questions)
     shared = shared_words(talks) if made and talks[0].name == _EXPORTED else None
     other = _with(settings, changes) if changes else None
@@ -197,14 +203,16 @@ async def _measured(file: Path, settings: Settings, changes: Mapping[str, str]) 
         async with _kept(talks, settings) as memory:
             found = await _asked(memory, talks, settings)
             if other is None:
-                return Measured(file.stem, found, shared_words=shared, spent=meter.spent)
+                return Measured(
+                    file.stem, found, shared_words=shared, spent=meter.spent, left_out=left_out
+                )
             if other.embedder == settings.embedder:
                 again = await _asked(memory, talks, other)
         if other.embedder != settings.embedder:
             async with _kept(talks, other) as memory:
                 again = await _asked(memory, talks, other)
     comparison = compare(counted(found), counted(again), seeded_draw(_SEED))
-    return Measured(file.stem, found, again, comparison, shared, meter.spent)
+    return Measured(file.stem, found, again, comparison, shared, meter.spent, left_out)
 
 
 async def _asked(
@@ -263,8 +271,6 @@ def _changes(given: Sequence[str] | None) -> dict[str, str]:
     Raises:
         InvalidInput: one of them has no name or no value.
     """
-    from engram.errors import InvalidInput  # noqa: PLC0415 - no help needs it
-
     found: dict[str, str] = {}
     for one in given or ():
         name, equals, value = one.partition("=")
@@ -304,6 +310,7 @@ def _print(one: Measured) -> None:
         cost_of,
         rows,
         said,
+        unasked,
     )
 
     for title, given in ((one.name, one.answers), (f"{one.name}, compared", one.changed)):
@@ -318,6 +325,8 @@ def _print(one: Measured) -> None:
             f"Questions were made from conclusions; {one.shared_words:.0%} of their words "
             "stand in the turns that answer them."
         )
+    if one.left_out:
+        output.console.print(unasked(one.left_out))
     for each in one.spent:
         output.console.print(cost_of(each))
 
@@ -333,6 +342,8 @@ def _as_json(one: Measured) -> dict[str, Any]:
         told["mrr"] = _bounds(one.comparison.first)
     if one.shared_words is not None:
         told["shared_words"] = one.shared_words
+    if one.left_out:
+        told["left_out"] = one.left_out
     if one.spent:
         told["spent"] = [each.model_dump(mode="json") for each in one.spent]
     return told

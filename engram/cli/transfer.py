@@ -35,7 +35,10 @@ commands = Commands()
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(help="An export or a transcript, zipped or not; - reads standard input."),
+        typer.Argument(
+            help="An export (ChatGPT's and Claude's also as the zip), lines or a transcript; "
+            "- reads standard input."
+        ),
     ],
     options: MemoryOptions,
     source_format: Annotated[

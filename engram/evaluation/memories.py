@@ -18,6 +18,7 @@ from engram.contracts.session import EncodeCall, StoreTurnsInput
 from engram.domain.memories import MemoryType
 from engram.domain.scope import Scope
 from engram.embedding.choice import make_embedder
+from engram.errors import EngramError, InvalidInput, error_from_dict
 from engram.evaluation.metrics import DEPTH
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.language.extractor import Extractor
@@ -35,6 +36,7 @@ from engram.recall.search import (
 )
 from engram.settings import Settings
 from engram.storage.edge import EdgeRepository
+from engram.transfer.accept import session_name
 
 _AT_ONCE: Final = 10
 """Turns per call, as a chat that saves now and then would send them."""
@@ -71,21 +73,34 @@ class MeasuredMemory:
         self._negations = Negations(repository, embedder, covers, 0.0)
 
     async def keep(self, talk: Talk) -> None:
-        """Store every turn."""
-        for session in talk.sessions:
+        """Store every turn.
+
+        Raises:
+            InvalidInput: one of them cannot be kept, so that no figure would be true; its place is
+                named, nothing quoted.
+        """
+        for place, session in enumerate(talk.sessions, start=1):
             for start in range(0, len(session.turns), _AT_ONCE):
                 part = session.turns[start : start + _AT_ONCE]
-                await self._turns.store(
+                for number, turn in enumerate(part, start=start + 1):
+                    if turn.timestamp is None or turn.message_id is None:
+                        why = InvalidInput("It has no time or no id.", allowed="turns with both")
+                        raise _unkept(talk, place, number, why)
+                outcomes = await self._turns.store(
                     StoreTurnsInput(
                         scope=_scope(talk),
                         now=self._clock(),
-                        session_id=session.name,
-                        calls=(EncodeCall(turns=tuple(part)),),
+                        session_id=session_name(session.name),
+                        # A call is kept whole or not at all: each turn is one, to tell which.
+                        calls=tuple(EncodeCall(turns=(turn,)) for turn in part),
                         first_sequence=start,
                         workflow_id="evaluation",
                         run_id="evaluation",
                     )
                 )
+                for number, one in enumerate(outcomes, start=start + 1):
+                    if one.error is not None:
+                        raise _unkept(talk, place, number, error_from_dict(one.error))
 
     async def ask(
         self, talk: Talk, question: TalkQuestion, settings: Settings, *, limit: int = DEPTH
@@ -161,4 +176,12 @@ def _request(question: TalkQuestion, settings: Settings, limit: int) -> RecallRe
 
 
 def _scope(talk: Talk) -> Scope:
-    return Scope(namespace="default", user_id=talk.name)
+    return Scope(namespace="default", user_id=session_name(talk.name))
+
+
+def _unkept(talk: Talk, session: int, number: int, why: EngramError) -> InvalidInput:
+    return InvalidInput(
+        f"Turn {number} of session {session} of {session_name(talk.name)} cannot be kept: "
+        f"{why.message}",
+        allowed=why.allowed,
+    )

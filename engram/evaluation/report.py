@@ -34,6 +34,7 @@ class Measured:
             were made from an export.
         spent: What embedders and rerankers of providers were asked and cost, by model, with all
             settings together.
+        left_out: Questions that were not asked: no turn of the file is their evidence.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Measured:
     comparison: Comparison | None = None
     shared_words: float | None = None
     spent: tuple[ModelSpent, ...] = ()
+    left_out: int = 0
 
 
 def figures(answers: Sequence[RankedAnswer]) -> Mapping[str, Scores]:
@@ -83,6 +85,8 @@ def markdown(measured: Sequence[Measured], changes: Mapping[str, str]) -> str:
                 "their words stand in the turns that answer them.",
                 "",
             ]
+        if one.left_out:
+            lines += [unasked(one.left_out), ""]
         if one.spent:
             lines += [*(f"- {cost_of(each)}" for each in one.spent), ""]
     lines += [
@@ -90,6 +94,11 @@ def markdown(measured: Sequence[Measured], changes: Mapping[str, str]) -> str:
         "evidence. In brackets: 90 % interval of the paired bootstrap over questions.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def unasked(count: int) -> str:
+    """How many questions were left out, and why."""
+    return f"Questions left out, as no turn of the file is their evidence: {count}."
 
 
 def cost_of(one: ModelSpent) -> str:

@@ -17,15 +17,17 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, field_validator
 
 from engram.domain.turns import Turn
 from engram.errors import UnreadableSource
 from engram.evaluation.questions import exported_talk
 from engram.evaluation.talks import Talk, TalkQuestion
+from engram.transfer.readers.lines import numbered, parsed
 from engram.transfer.readers.locomo import sample_turns
 from engram.transfer.readers.reading import FoundTurn
 
@@ -43,7 +45,7 @@ _FORMATS: Final = (
 def load(path: Path) -> list[Talk]:
     """The conversations of a file in any of the formats.
 
-    Questions without usable evidence are left out: nothing can be measured on them.
+    Questions without usable evidence are left out, and counted: nothing can be measured on them.
 
     Args:
         path: The file.
@@ -52,37 +54,56 @@ def load(path: Path) -> list[Talk]:
         UnreadableSource: it is in none of the formats; the place is named, nothing quoted.
     """
     try:
-        text = path.read_text("utf-8-sig")
-        data = _parsed(text)
+        data = _parsed(path.read_bytes())
         if isinstance(data, dict) and "engram_export" in data:
             return [exported_talk(path)]
         return list(_talks(data))
+    except UnreadableSource as error:
+        raise UnreadableSource(
+            f"{path.name} cannot be measured. {error.message}", allowed=error.allowed or _FORMATS
+        ) from None
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise UnreadableSource(
-            f"{path.name} is in no format that can be measured ({type(error).__name__}).",
+            f"{path.name} is in no format that can be measured ({_why(error)}).",
             allowed=_FORMATS,
         ) from error
     except OSError as error:
         raise UnreadableSource(f"{path.name} cannot be read ({error.strerror}).") from error
 
 
-def _parsed(text: str) -> Any:
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"broken at line {error.lineno}"
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"not UTF-8 at line {line}"
+    return type(error).__name__
+
+
+def _parsed(data: bytes) -> Any:
     """The JSON of a file; of lines of JSON the first, where it says that an export follows."""
     try:
-        return json.loads(text)
+        return json.loads(data)
     except ValueError:
-        lines = [json.loads(line) for line in text.split("\n") if line.strip()]
-    if not lines or "engram_export" in lines[0]:
-        return lines[0] if lines else {}
-    return {
-        "turns": [line for line in lines if "question" not in line],
-        "questions": [line for line in lines if "question" in line],
-    }
+        given: list[_Placed] = []
+        for number, line in numbered(BytesIO(data)):
+            try:
+                given.append((f"Line {number}", parsed(line, f"line {number}")))
+            except UnreadableSource:
+                if given:
+                    raise
+                # Not even the first line: it is one document, and broken further down.
+                break
+        if not given:
+            raise
+    return given[0][1] if "engram_export" in given[0][1] else given
 
 
 def _talks(data: Any) -> Iterator[Talk]:
     if isinstance(data, dict):
-        yield from [_pooled(data)] if "other_turns" in data else _ours(data)
+        yield from [_pooled(data)] if "other_turns" in data else _ours(_listed(data))
+    elif data and isinstance(data[0], tuple):
+        yield from _ours(data)
     elif data and "haystack_sessions" in data[0]:
         yield from (_haystack(one) for one in data if not _abstains(one))
     else:
@@ -202,13 +223,17 @@ def _text(value: Any) -> str | None:
 # --- ours
 
 
+_Placed: TypeAlias = tuple[str, Mapping[str, Any]]
+"""A turn or a question, behind the words for where it stands."""
+
+
 class _OwnLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+    what: ClassVar[str]
 
     user: str = "user"
-    at: AwareDatetime | None = None
 
-    @field_validator("at", mode="before")
+    @field_validator("at", mode="before", check_fields=False)
     @classmethod
     def _zoned(cls, value: Any) -> Any:
         """A moment without a zone is UTC."""
@@ -219,6 +244,9 @@ class _OwnLine(BaseModel):
 
 
 class _TurnLine(_OwnLine):
+    what: ClassVar = "turn"
+
+    at: AwareDatetime
     id: str
     text: str
     session: str = "session"
@@ -227,25 +255,65 @@ class _TurnLine(_OwnLine):
 
 
 class _QuestionLine(_OwnLine):
+    what: ClassVar = "question"
+
+    at: AwareDatetime | None = None
     question: str
     evidence: tuple[str, ...]
     kind: str = "all"
     answer: str | None = None
 
 
-def _ours(data: dict[str, Any]) -> Iterator[Talk]:
-    turns = [_TurnLine.model_validate(one) for one in data["turns"]]
-    asked = [_QuestionLine.model_validate(one) for one in data["questions"]]
-    owner = {one.id: one.user for one in turns}
+_AnyLine = TypeVar("_AnyLine", _TurnLine, _QuestionLine)
+_Owners: TypeAlias = Mapping[str, Mapping[str, None]]
+"""Who said the turn with an id: ids are of one user each."""
+
+
+def _listed(data: Mapping[str, Any]) -> list[_Placed]:
+    """The entries of one object, which is a line by itself where it has no lists."""
+    if "text" in data or "question" in data:
+        return [("Line 1", data)]
+    return [
+        (f"{what} {number}", one)
+        for what, name in (("Turn", "turns"), ("Question", "questions"))
+        for number, one in enumerate(data[name], start=1)
+    ]
+
+
+def _ours(given: Iterable[_Placed]) -> Iterator[Talk]:
     said: dict[str, dict[str, list[Turn]]] = {}
-    for one in turns:
+    owners: dict[str, dict[str, None]] = {}
+    asked: list[_QuestionLine] = []
+    for place, fields in given:
+        if "question" in fields:
+            asked.append(_entry(_QuestionLine, fields, place))
+            continue
+        one = _entry(_TurnLine, fields, place)
+        if one.user in owners.setdefault(one.id, {}):
+            raise UnreadableSource(
+                f"{place} has the id of a turn before it.", allowed="an id for each turn of a user"
+            )
+        owners[one.id][one.user] = None
         said.setdefault(one.user, {}).setdefault(one.session, []).append(_turn(one))
     questions: dict[str, list[TalkQuestion]] = {}
     for line in asked:
-        for user in _asked_of(line, owner):
-            questions.setdefault(user, []).append(_asked(line, owner))
-    for user, sessions in said.items():
-        yield Talk.of(user, sessions, questions.get(user, []))
+        for user in _asked_of(line, owners):
+            questions.setdefault(user, []).append(_asked(line, user, owners))
+    # Whoever is asked and said nothing has no question that can be measured: they are counted.
+    for user in dict.fromkeys((*said, *questions)):
+        yield Talk.of(user, said.get(user, {}), questions.get(user, []))
+
+
+def _entry(model: type[_AnyLine], fields: Any, place: str) -> _AnyLine:
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)
+        wrong = dict.fromkeys(
+            f"{one['loc'][0]} ({one['type'].replace('_', ' ')})" if one["loc"] else "no object"
+            for one in found
+        )
+        raise UnreadableSource(f"{place} is no {model.what}: {', '.join(wrong)}.") from None
 
 
 def _turn(line: _TurnLine) -> Turn:
@@ -258,13 +326,15 @@ def _turn(line: _TurnLine) -> Turn:
     )
 
 
-def _asked(line: _QuestionLine, known: Mapping[str, str]) -> TalkQuestion:
-    evidence = tuple(dict.fromkeys(one for one in line.evidence if one in known))
+def _asked(line: _QuestionLine, user: str, owners: _Owners) -> TalkQuestion:
+    evidence = tuple(dict.fromkeys(one for one in line.evidence if user in owners.get(one, ())))
     return TalkQuestion(line.question, evidence, line.kind, line.at, answer=line.answer)
 
 
-def _asked_of(line: _QuestionLine, owner: Mapping[str, str]) -> Iterable[str]:
+def _asked_of(line: _QuestionLine, owners: _Owners) -> Iterable[str]:
     """The users that a question goes to: whom it names, or else who said its evidence."""
     if "user" in line.model_fields_set:
         return [line.user]
-    return dict.fromkeys(owner[one] for one in line.evidence if one in owner)
+    return dict.fromkeys(user for one in line.evidence for user in owners.get(one, ())) or [
+        line.user
+    ]

@@ -38,19 +38,26 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What one memory holds, and what is asked of it."""
+    """What one memory holds, and what is asked of it.
+
+    Attributes:
+        left_out: So many questions are not among them: no turn of it is their evidence.
+    """
 
     name: str
     sessions: tuple[Sitting, ...]
     questions: tuple[TalkQuestion, ...]
+    left_out: int = 0
 
     @classmethod
     def of(
         cls, name: str, sessions: Mapping[str, Sequence[Turn]], questions: Sequence[TalkQuestion]
     ) -> Talk:
         """A talk with those of its questions that have evidence."""
+        asked = tuple(one for one in questions if one.evidence)
         return cls(
             name,
             tuple(Sitting(one, tuple(turns)) for one, turns in sessions.items()),
-            tuple(one for one in questions if one.evidence),
+            asked,
+            len(questions) - len(asked),
         )

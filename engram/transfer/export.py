@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engram.contracts.importing import ExportedMemory, ImportBatch
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import DIGEST_FORMS, AnyMemory, MemoryType
+from engram.domain.memories import DIGEST_FORMS, MEMORY_ADAPTER, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
 from engram.errors import UnreadableSource
@@ -163,7 +163,7 @@ class Mover:
                 derived_id(self._source, kind, fields["identity"], generation),
                 derived_id(self._target, kind, self._identity(fields), generation),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise UnreadableSource(
                 f"The memory of {place} lacks what its id is derived from."
             ) from error
@@ -320,6 +320,10 @@ class ExportedFile:
 
     def _take(self, fields: Mapping[str, Any], offset: int, line: int, place: str) -> None:
         self._mover.learn(fields, place)
+        self._place(fields, offset, line, place)
+        _check_readable(fields, place)
+
+    def _place(self, fields: Mapping[str, Any], offset: int, line: int, place: str) -> None:
         if fields.get("type") != MemoryType.EPISODIC:
             if self._guard.found_in(self._namespace, fields):
                 self.left_out += 1
@@ -338,6 +342,25 @@ class ExportedFile:
                 line=line,
             )
         )
+
+
+def _check_readable(fields: Mapping[str, Any], place: str) -> None:
+    """Refuse what would be refused where it is stored, when others may be stored already."""
+    try:
+        MEMORY_ADAPTER.validate_python(fields, extra="forbid")
+        # Halves of characters, which JSON can write and no text can hold.
+        json.dumps(fields, ensure_ascii=False).encode()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        why = first["type"].replace("_", " ")
+    except UnicodeEncodeError:
+        why = "no text"
+    else:
+        return
+    raise UnreadableSource(
+        f"The memory of {place} cannot be read ({why}).",
+        hint="It was written by a newer version of Engram, or changed by another program.",
+    )
 
 
 def _moment(fields: Mapping[str, Any], name: str, place: str) -> datetime:

@@ -6,10 +6,13 @@ import codecs
 import hashlib
 import io
 import json
+import lzma
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +30,12 @@ _MOST_MEMBERS: Final = 10_000
 # Conversations shrink to a fifth, a tenth at most; a bomb of zeros to a thousandth.
 _MOST_GROWTH: Final = 100
 _ALWAYS_ALLOWED: Final = 64 * 1024 * 1024
+# RuntimeError: it is encrypted. NotImplementedError: packed in a way that is not known. OSError and
+# the errors of what unpacks: its bytes are damaged, which is seen before their checksum is.
+_NOT_UNPACKED: Final = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError),
+    *(NotImplementedError, RuntimeError, EOFError),
+)
 _HEAD_BYTES: Final = 256 * 1024
 _HASHED_AT_ONCE: Final = 1 << 20
 
@@ -54,6 +63,8 @@ _SIGNS: Final = (
     (SourceFormat.CLAUDE, re.compile(rb'"chat_messages"\s*:\s*\[')),
     (SourceFormat.LOCOMO, re.compile(rb'"session_\d+(?:_date_time)?"\s*:')),
 )
+# A line that is longer than what is looked at, or broken: its reader says what is wrong with it.
+_TURN: Final = re.compile(rb'\{\s*"(?:content|role|speaker|timestamp|session_id|message_id)"\s*:')
 
 
 class SourceFile:
@@ -96,13 +107,20 @@ class SourceFile:
         Raises:
             UnreadableSource: it is not in its format; the place is named.
         """
+        several = self._members is not None and len(self._members) > 1
         for number, stream in enumerate(self.streams(), start=1):
             try:
-                yield from self._read(stream)
+                for one in self._read(stream):
+                    # Each file counts its conversations from 1.
+                    yield replace(one, place=f"file {number}, {one.place}") if several else one
             except UnreadableSource as error:
-                if self._members is None or len(self._members) == 1:
+                if not several:
                     raise
-                raise UnreadableSource(f"File {number} of the archive: {error}") from None
+                raise UnreadableSource(
+                    f"File {number} of the archive: {error.message}",
+                    allowed=error.allowed,
+                    hint=error.hint,
+                ) from None
 
     def _read(self, stream: BinaryIO) -> Iterator[ReadEntry]:
         if self.format is SourceFormat.TRANSCRIPT:
@@ -142,8 +160,8 @@ def looks_like(head: bytes) -> SourceFormat:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:1] not in {b"{", b"["}:
         return SourceFormat.TRANSCRIPT
-    # "[2024-05-01 10:00] Ada: ..." is no list.
-    if re.match(rb"\[\d{4}-\d{2}-\d{2}[T ]", start):
+    # "[2024-05-01 10:00] Ada: ..." is no list, nor is a date in another order, which is refused.
+    if re.match(rb"\[\d{1,4}[-/.]\d{1,2}[-/.]\d", start):
         return SourceFormat.TRANSCRIPT
     first = _first_line(start)
     if isinstance(first, dict):
@@ -157,6 +175,8 @@ def looks_like(head: bytes) -> SourceFormat:
     if signs:
         return min(signs)[1]
     _check_encoding(head)
+    if _TURN.match(start):
+        return SourceFormat.JSONL
     if not start[1:].strip().removesuffix(b"]"):
         raise UnreadableSource(
             "The file is JSON without anything in it.",
@@ -210,11 +230,10 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 def _unpacking() -> Iterator[None]:
     try:
         yield
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        # RuntimeError: it is encrypted. NotImplementedError: packed in a way that is not known.
+    except _NOT_UNPACKED as error:
         raise UnreadableSource(
             "The archive cannot be unpacked.",
-            hint="It may have been cut off, or need a password.",
+            hint="It may have been cut off or damaged, or need a password.",
             details={"reason": type(error).__name__},
         ) from None
 

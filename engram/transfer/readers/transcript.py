@@ -23,6 +23,8 @@ _ROLE_OF_NAME: Final = {
     "tool": "tool",
 }
 _SPEAKER_NAME = r"(?P<name>[^\W\d_][\w.'’ -]{0,38}[\w.]|[^\W\d_])"
+# Behind a time, whatever ends with a colon speaks: a number, "Ada (work)", "Ada 🌸".
+_ANY_NAME = r"(?P<name>[^\s:*][^:*]{0,78}[^\s:*]|[^\s:*])"
 _SAID_AT = (
     r"(?P<when>\d{4}-\d{2}-\d{2}[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)"
 )
@@ -30,13 +32,17 @@ _SAID_AT = (
 _STYLES: Final = (
     (
         "dated",
-        re.compile(rf"\[{_SAID_AT}\]\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)"),
+        re.compile(rf"\[{_SAID_AT}\]\s*(?:\*\*)?{_ANY_NAME}(?:\*\*)?:(?:\*\*)?\s*(?P<text>.*)"),
     ),
     (
         "dated",
         re.compile(
             rf"{_SAID_AT}\s*[-–|,]?\s*(?:\*\*)?{_SPEAKER_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"
         ),
+    ),
+    (
+        "dated",
+        re.compile(rf"{_SAID_AT}\s+[-–|]\s+(?:\*\*)?{_ANY_NAME}(?:\*\*)?:(?:\*\*)?\s+(?P<text>.*)"),
     ),
     (
         "dated",
@@ -49,6 +55,8 @@ _STYLES: Final = (
     ("heading", re.compile(rf"#{{2,6}}\s+(?:\W{{1,3}}\s+)?{_SPEAKER_NAME}\s*:?\s*(?P<text>)")),
     ("plain", re.compile(rf"{_SPEAKER_NAME}:(?:\s+(?P<text>.*)|$)")),
 )
+# As editors count lines; Unicode's other line ends may stand within what somebody says.
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _RULE: Final = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*\Z")
 _MOST_WORDS_IN_A_NAME: Final = 3
 
@@ -84,7 +92,7 @@ def read(stream: BinaryIO, session: str = "transcript") -> Iterator[ReadEntry]:
             "The transcript is too long.", allowed=f"{MOST_TRANSCRIPT_BYTES} bytes"
         )
     try:
-        lines = data.decode("utf-8-sig").splitlines()
+        lines = _LINE_END.split(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UnreadableSource(f"The file is not UTF-8 at line {line}.") from None
@@ -105,8 +113,17 @@ def _heads(lines: list[str]) -> dict[int, _Head]:
     for number, line in enumerate(lines):
         if (head := _head(line)) is not None:
             found.setdefault(head.style, {})[number] = head
+    roles_said = [
+        head.style
+        for heads in found.values()
+        for head in heads.values()
+        if head.style != "dated" and head.name.casefold() in _ROLE_OF_NAME
+    ]
     for style in ("dated", "bold", "heading", "plain"):
         heads = found.get(style, {})
+        if style == "dated" and len(heads) < max(Counter(roles_said).values(), default=0):
+            # A line of a log that somebody shows in a conversation begins with its time, too.
+            continue
         names = Counter(head.name.casefold() for head in heads.values())
         # "Note:" may begin any line; a name that speaks comes back, or is a role's.
         known = {

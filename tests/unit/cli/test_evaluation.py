@@ -31,6 +31,20 @@ def test_two_settings_are_compared_and_reported(tmp_path: Path) -> None:
     assert (tmp_path / "report.svg").read_text("utf-8").startswith("<svg")
 
 
+def test_questions_that_cannot_be_asked_are_counted(tmp_path: Path) -> None:
+    """Those whose evidence is no turn are told; a file with no others is refused."""
+    turn = {"id": "1", "at": "2026-03-01", "text": "I keep bees."}
+    asked = [{"question": "Which animals do I keep?", "evidence": [one]} for one in ("1", "no")]
+    file = tmp_path / "talks.jsonl"
+    file.write_text("\n".join(map(json.dumps, [turn, *asked])), "utf-8")
+    assert "no turn of the file is their evidence: 1." in evaluate("recall", file).stdout
+    assert json.loads(evaluate("recall", file, "--json").stdout)[0]["left_out"] == 1
+    file.write_text("\n".join(map(json.dumps, [turn, asked[1]])), "utf-8")
+    refused = evaluate("recall", file)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "has no question with evidence; 1 were left out" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("folder", "why"),
     [(Path("/proc/x"), "No such file"), (Path("file", "report"), "Not a directory")],

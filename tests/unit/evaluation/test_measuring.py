@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -73,6 +74,23 @@ async def test_every_question_is_answered_in_order(
     assert done == [1, 2, 3, 4]
     assert [len(one.ranking) for one in answers] == [7, 7, 7, 7]
     assert sum(one.found for one in counted(answers)) / 3 >= 0.8
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"content": " "}, {"content": "x" * 40_000}, {"message_id": "3"}, {"timestamp": None}],
+    ids=["empty", "too long", "an id twice", "no time"],
+)
+async def test_a_turn_that_cannot_be_kept_is_no_figure(
+    memory: MeasuredMemory, wrong: dict[str, Any]
+) -> None:
+    """It is refused with its place: left out in silence, it would take those beside it along."""
+    turns = [Turn(content=f"I keep {n} bees.", message_id=str(n), timestamp=NOW) for n in range(12)]
+    turns[10] = turns[10].model_copy(update=wrong)
+    talk = Talk.of("Ada Lövel", {"first": turns[:1], "a talk / of May": turns}, [])
+    with pytest.raises(InvalidInput, match="Turn 11 of session 2 of Ada-L-vel") as refused:
+        await memory.keep(talk)
+    assert "bees" not in str(refused.value)
 
 
 async def test_an_order_that_is_only_scored_is_that_of_recall(

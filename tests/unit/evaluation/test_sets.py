@@ -125,7 +125,10 @@ def test_lines_are_read_as_one_object_is(tmp_path: Path) -> None:
 
 def test_a_question_goes_to_whom_it_names_or_to_who_said_its_evidence(tmp_path: Path) -> None:
     """Each line is looked at once: a file of many users takes no longer for that."""
-    turns = [{"id": str(one), "text": "I ski.", "user": f"user {one}"} for one in range(4)]
+    turns = [
+        {"id": str(one), "at": "2026-03-01", "text": "I ski.", "user": f"user {one}"}
+        for one in range(4)
+    ]
     asked = [
         {"question": "Theirs?", "evidence": ["0", "1"]},
         {"question": "His?", "evidence": ["2"], "user": "user 2"},
@@ -138,7 +141,48 @@ def test_a_question_goes_to_whom_it_names_or_to_who_said_its_evidence(tmp_path: 
         ("user 1", ["Theirs?"]),
         ("user 2", ["His?"]),
         ("user 3", []),
+        ("nobody", []),
     ]
+    assert [talk.left_out for talk in load(file)] == [0, 0, 0, 0, 1]
+
+
+TURN = '{"id": "1", "at": "2026-03-01", "text": "I keep bees."}'
+ASKED = '{"question": "Which animals?", "evidence": ["1"]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'{TURN}\n\n{{"id": "2", "text"\n{ASKED}', "Line 3 is no JSON"),
+        (f'{TURN}\n{{"id": 2, "at": "2026-03-01"}}', r"Line 2 is no turn: id .*, text \(missing\)"),
+        ('{"id": "1", "text": "I keep bees."}', r"Line 1 is no turn: at \(missing\)"),
+        (f'{TURN}\n{{"question": "Which?", "evidence": "1"}}', "Line 2 is no question: evidence"),
+        (f"{TURN}\n{ASKED}\n{TURN}", "Line 3 has the id of a turn before it"),
+        (f'{{"turns": [{TURN}],\n"questions": [{{"question": "Who?"}}]}}', "Question 1 is no"),
+        (f'{{"turns": [{TURN}],\n"questions": [}}', "broken at line 2"),
+        (f"{TURN}\n".encode() + b'{"id": "\xe9"}', "not UTF-8 at line 2"),
+        (b"[\n" + b'{"id": "\xe9"}]', "not UTF-8 at line 2"),
+    ],
+)
+def test_a_broken_entry_is_named_by_its_place(tmp_path: Path, text: str | bytes, said: str) -> None:
+    """The line, or the number in its list, with the fields that are wrong; nothing is quoted."""
+    file = tmp_path / "secret.jsonl"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UnreadableSource, match=rf"(?s)secret\.jsonl.*{said}") as refused:
+        load(file)
+    assert "bees" not in str(refused.value)
+
+
+def test_ids_are_of_one_user_each(tmp_path: Path) -> None:
+    """What another user said answers nobody else's question, and such a question is counted."""
+    turns = [json.loads(TURN) | {"user": user} for user in "ab"]
+    other = json.loads(TURN) | {"user": "b", "id": "2"}
+    asked = [json.loads(ASKED) | {"user": "a", "evidence": [one]} for one in "12"]
+    file = tmp_path / "talks.json"
+    file.write_text(json.dumps({"turns": [*turns, other], "questions": asked}), "utf-8")
+    first, second = load(file)
+    assert ([one.evidence for one in first.questions], first.left_out) == ([("1",)], 1)
+    assert (second.questions, second.left_out) == ((), 0)
 
 
 @pytest.mark.parametrize(

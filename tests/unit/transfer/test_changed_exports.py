@@ -25,13 +25,17 @@ ADA = Scope.of("default", "ada")
         ({"timestamp": "yesterday"}, "has no time"),
         ({"sequence": "first"}, "has no number"),
         ({"sequence": None}, "has no number"),
+        ({"content": 5}, r"cannot be read \(string type\)"),
+        ({"content": "\ud800"}, r"cannot be read \(no text\)"),
+        ({"of a newer version": 1}, r"cannot be read \(extra forbidden\)"),
+        ({"type": "semantic", "identity": "x", "detail": ["x"]}, "lacks what its id"),
     ],
-    ids=str,
+    ids=repr,
 )
-def test_a_turn_that_has_no_place_among_the_others_is_named(
+def test_a_memory_that_cannot_be_restored_is_named(
     tmp_path: Path, changed: dict[str, Any], said: str
 ) -> None:
-    """The line is told, so that it can be mended."""
+    """The line is told before anything is stored, so that it can be mended."""
     lines = export_lines(ADA, [trial_turn(ADA, words, NOW) for words in ("Tea.", "Milk.")])
     told = json.loads(lines[2])
     told["memory"] |= changed

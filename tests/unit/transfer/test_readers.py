@@ -302,6 +302,47 @@ def test_a_transcript_with_times_and_people() -> None:
     assert turns[4].place == "line 6"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "+351 912 345 678",
+        "Ada 🌸",
+        "Bob (work)",
+        "O'Brien, Pat",
+        "3PO",
+        "Anne-Marie van der Berg " * 3,
+    ],
+)
+@pytest.mark.parametrize("line", ["[2024-05-01 10:01] {}: Mine.", "2024-05-01 10:01 - {}: Mine."])
+def test_whoever_speaks_behind_a_time_is_somebody(name: str, line: str) -> None:
+    """A name that looks like none is a speaker, and not words of whoever spoke before."""
+    text = f"[2024-05-01 10:00] Ada: I live in Porto.\n{line.format(name.strip())}\n"
+    turns, _ = read(transcript.read, text)
+    assert [(one.speaker, one.content) for one in turns] == [
+        ("Ada", "I live in Porto."),
+        (name.strip(), "Mine."),
+    ]
+
+
+def test_a_log_within_a_conversation_is_part_of_it() -> None:
+    """A line that begins with a time does not hide those that a role begins."""
+    log = "2024-05-01 10:00:05 ERROR: disk full"
+    turns, left = read(transcript.read, f"User: What is this?\n{log}\nAssistant: A full disk.")
+    assert [one.content for one in turns] == [f"What is this?\n{log}", "A full disk."]
+    assert not left
+    dated = "Model: x\n\n[2024-05-01 10:00] Ada: Hi.\n[2024-05-01 10:01] Bob: Hello."
+    assert len(read(transcript.read, dated)[0]) == 2
+
+
+def test_lines_of_a_transcript_end_as_editors_end_them() -> None:
+    """Windows', Unix' and old Macs' line ends; others are words, and count no line."""
+    text = "User: I live\u2028in\x0cPorto.\r\nAssistant: Nice\x85!\rSystem: Stop.\n"
+    turns, _ = read(transcript.read, text)
+    assert [one.content for one in turns] == ["I live\u2028in\x0cPorto.", "Nice\x85!"]
+    places = [one.place for one in transcript.read(io.BytesIO(text.encode()))]
+    assert places == ["line 1", "line 2", "line 3"]
+
+
 def test_a_line_in_another_encoding() -> None:
     """It is refused as no UTF-8, by its number, and not as no JSON."""
     with pytest.raises(UnreadableSource, match="not UTF-8 at line 2"):

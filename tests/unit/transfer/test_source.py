@@ -27,6 +27,9 @@ def test_formats_are_told_by_how_they_begin(wanted: SourceFormat) -> None:
     assert looks_like(HEADS[wanted]) is wanted
     with pytest.raises(UnreadableSource, match="no known format"):
         looks_like(b'[{"secret": 1}]')
+    for first in (b'{"content": "' + b"x" * 300_000, b'{"role": "user"}\n', b'{"content": "cut\n'):
+        assert looks_like(first) is SourceFormat.JSONL
+    assert looks_like(b"[01/05/2024, 10:00:00] Ada: hi") is SourceFormat.TRANSCRIPT
 
 
 def test_what_is_no_utf8_or_holds_nothing_is_told_so() -> None:
@@ -63,6 +66,26 @@ def test_all_parts_of_an_archive_are_read(tmp_path: Path) -> None:
     broken = {"conversations-000": data, "conversations-001": data[:-3]}
     with pytest.raises(UnreadableSource, match=r"File 2 .*conversation 1"):
         list(SourceFile(zipped(tmp_path / "b.zip", **broken)).found())
+    assert [one.place for one in source.found()] == [
+        "file 1, conversation 1, message 1",
+        "file 2, conversation 1, message 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_damaged_archive_is_a_typed_error(tmp_path: Path, method: int) -> None:
+    """A byte that is wrong anywhere in what is packed, however it is packed, is no traceback."""
+    path = tmp_path / "a.zip"
+    talk = {"uuid": "u", "chat_messages": [{"sender": "human", "text": str(range(99))}] * 99}
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("conversations.json", json.dumps([talk]))
+    whole = path.read_bytes()
+    for place in range(64, len(whole) - 128, max(1, len(whole) // 40)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with pytest.raises(UnreadableSource):
+            list(SourceFile(path).found())
 
 
 def test_archives_that_cannot_be_meant(tmp_path: Path) -> None:
