@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engram.contracts.importing import ExportedMemory, ImportBatch
 from engram.domain.identity import derived_id, episode_id
-from engram.domain.memories import DIGEST_FORMS, MEMORY_ADAPTER, AnyMemory, MemoryType
+from engram.domain.memories import DIGEST_FORMS, AnyMemory, MemoryType
 from engram.domain.scope import Scope
 from engram.domain.turns import is_just_before
-from engram.errors import UnreadableSource
+from engram.errors import InvalidInput, UnreadableSource
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.storage.payload import MEMORY_ID
 from engram.transfer.batches import MOST_BATCH_BYTES, MOST_ENTRIES, batch
+from engram.transfer.gate import CHANGED_ELSEWHERE, readable_memory
 from engram.transfer.readers.lines import numbered, parsed
 
 # --- everything of one user as lines of JSON: a header, every memory, and a last line
@@ -347,19 +348,18 @@ class ExportedFile:
 def _check_readable(fields: Mapping[str, Any], place: str) -> None:
     """Refuse what would be refused where it is stored, when others may be stored already."""
     try:
-        MEMORY_ADAPTER.validate_python(fields, extra="forbid")
+        readable_memory(fields)
         # Halves of characters, which JSON can write and no text can hold.
         json.dumps(fields, ensure_ascii=False).encode()
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        why = first["type"].replace("_", " ")
+    except InvalidInput as error:
+        why = str(error.details["reason"]).replace("_", " ")
     except UnicodeEncodeError:
         why = "no text"
     else:
         return
     raise UnreadableSource(
         f"The memory of {place} cannot be read ({why}).",
-        hint="It was written by a newer version of Engram, or changed by another program.",
+        hint=CHANGED_ELSEWHERE,
     )
 
 

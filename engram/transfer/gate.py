@@ -15,8 +15,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from engram.contracts.importing import MOST_PLACES, ExportedMemory, ImportBatch, ImportedTurn
-from engram.domain.memories import AnyMemory, DerivedMemory, Episode, SemanticMemory
+from engram.domain.memories import (
+    MEMORY_ADAPTER,
+    AnyMemory,
+    DerivedMemory,
+    Episode,
+    SemanticMemory,
+)
 from engram.domain.sanitize import has_control_characters
 from engram.domain.scope import Scope, check_identifier
 from engram.domain.turns import (
@@ -33,6 +41,10 @@ from engram.errors import InvalidInput
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.storage.payload import is_memory_id
 
+CHANGED_ELSEWHERE: Final = (
+    "It was written by a newer version of Engram, or changed by another program."
+)
+"""The hint for a memory of an export that cannot be read."""
 _LONGEST_PLACE: Final = 256
 _LONGEST_RUN_NAME: Final = 1024
 # Conclusions are sentences, digests a page; the largest turn that any setting allows has as much.
@@ -252,3 +264,21 @@ def _named_memories(memory: AnyMemory) -> Iterator[str]:
         yield from filter(None, (memory.duplicate_of,))
         yield from (one.episode_id for one in memory.evidence)
         yield from (key for telling in memory.tellings for key in telling.episode_ids)
+
+
+def readable_memory(fields: Mapping[str, Any]) -> AnyMemory:
+    """The memory that an export tells.
+
+    Raises:
+        InvalidInput: it is none that this version knows; what is wrong is among the details.
+    """
+    try:
+        memory: AnyMemory = MEMORY_ADAPTER.validate_python(fields, extra="forbid")
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise InvalidInput(
+            "It cannot be read.",
+            hint=CHANGED_ELSEWHERE,
+            details={"reason": str(first["type"])},
+        ) from None
+    return memory

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from pydantic import ValidationError
-
 from engram.consolidation.findings import FindingsStore
 from engram.consolidation.turns import let_lost_words_go, same_turn
 from engram.contracts.importing import ExportedMemory, ImportedTurn, ImportTally, StoreBatchInput
@@ -16,7 +14,6 @@ from engram.domain.confidence import SEED_IMPORTED
 from engram.domain.identity import derived_id, episode_id
 from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
-    MEMORY_ADAPTER,
     AnyMemory,
     Episode,
     MemoryType,
@@ -34,7 +31,13 @@ from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.lifecycle.decisions import disputes_of
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, SparseVector, TextVectors
 from engram.transfer.batches import MEMORIES, TURNS, unpack
-from engram.transfer.gate import Refusals, check_memory, check_turns, place_of
+from engram.transfer.gate import (
+    Refusals,
+    check_memory,
+    check_turns,
+    place_of,
+    readable_memory,
+)
 from engram.transfer.memories import life_before
 from engram.transfer.placing import Restored, RestoredPlaces
 from engram.transfer.preparing import PreparedTurns, Preparer, Work, with_vectors
@@ -482,15 +485,7 @@ def _differs(there: AnyMemory, memory: AnyMemory) -> bool:
 
 
 def _read(scope: Scope, entry: ExportedMemory, place: str) -> _MemoryEntry:
-    try:
-        memory: AnyMemory = MEMORY_ADAPTER.validate_python(entry.memory, extra="forbid")
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        raise InvalidInput(
-            "It cannot be read.",
-            hint="It was written by a newer version of Engram, or changed by another program.",
-            details={"reason": str(first["type"])},
-        ) from None
+    memory = readable_memory(entry.memory)
     if memory.scope != scope or memory.id != id_of(scope, memory):
         raise InvalidInput(
             "It belongs to another user, or its id is not derived from what it is.",
