@@ -10,22 +10,18 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from temporalio import activity, workflow
-from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from engram import MemoryStore, Settings, Turn
 from engram.domain.scope import Scope
 from engram.embedded.open import run
 from engram.logging import configure_default_logging
 from engram.system import new_id, system_clock
+from tests.support.bare_sessions import BareSession, bare_sessions
 
 BLOCKS = 5
 """Of each kind, one after the other, so that what the machine does meanwhile meets both."""
@@ -52,49 +48,6 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 Call = Callable[[int, int], Awaitable[object]]
 """One update or encode of a session, by its number and that of the turn."""
-
-
-@activity.defn
-async def nothing(number: int) -> int:
-    """What a storing activity costs that stores nothing."""
-    return number
-
-
-@workflow.defn
-class BareSession:
-    """A workflow that is there to be updated."""
-
-    @workflow.run
-    async def run(self) -> None:
-        """Stay open."""
-        await workflow.wait_condition(lambda: False)
-
-    @workflow.update
-    async def encode(self, number: int) -> int:
-        """One local activity, as an encode has."""
-        return await workflow.execute_local_activity(
-            nothing, number, start_to_close_timeout=timedelta(seconds=5)
-        )
-
-
-@asynccontextmanager
-async def bare_sessions(address: str) -> AsyncIterator[list[WorkflowHandle[BareSession, None]]]:
-    """As many open workflows as there are sessions, on the memory's own server."""
-    client = await Client.connect(address)
-    async with Worker(
-        client,
-        task_queue="bare",
-        workflows=[BareSession],
-        activities=[nothing],
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    ):
-        handles = [
-            await client.start_workflow(BareSession.run, id=f"bare-{n}", task_queue="bare")
-            for n in range(SESSIONS)
-        ]
-        yield handles
-        for handle in handles:
-            await handle.terminate()
 
 
 @dataclass
@@ -204,7 +157,7 @@ async def test_encode_stays_close_to_a_bare_update(
         assert running.address is not None
         scope = Scope.of("default", "ada")
         ada = MemoryStore(running.engine, scope, settings, system_clock, new_id)
-        async with bare_sessions(running.address) as bare:
+        async with bare_sessions(running.address, SESSIONS) as bare:
 
             def floor(session: int, number: int) -> Awaitable[object]:
                 return bare[session].execute_update(BareSession.encode, number)
