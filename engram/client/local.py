@@ -131,7 +131,7 @@ class RunningCalls:
 def _closed_meanwhile() -> MemoryClosed:
     return MemoryClosed(
         "The memory was closed while this was running.",
-        hint="Wait for calls before you leave the `async with` block. A run that was begun, such "
+        hint="Wait for calls before you close it. A run that was begun, such "
         "as a consolidation, goes on by itself; in a data folder, when it is opened again.",
     )
 
