@@ -845,9 +845,9 @@ class OperatingMethods(StoreMethods):
         """
         from engram.transfer.memories import ImportReport  # noqa: PLC0415 - only what is used loads
 
-        report = ImportReport()
-        for start in range(0, len(memories), _LISTED_AT_ONCE):
-            part = tuple(memories[start : start + _LISTED_AT_ONCE])
+        report, every = ImportReport(), tuple(memories)
+        for start in range(0, len(every), _LISTED_AT_ONCE):
+            part = every[start : start + _LISTED_AT_ONCE]
             with typed_refusals():
                 asked = operations.trials.Import(memories=part)
             report = report.plus(await self._call(operations.trials.IMPORT, asked))
