@@ -624,7 +624,7 @@ class OperatingMethods(StoreMethods):
         return await self._call(operations.admin.STATUS, _of(test_only))
 
     async def energy(self, *, test_only: bool = False) -> EnergyReport:
-        """Say how lively active memories are, by tier, and which fade first.
+        """Say how lively active memories are, by tier, and which leave first.
 
         Reads all of them: the cost grows with what is stored.
 
@@ -632,7 +632,7 @@ class OperatingMethods(StoreMethods):
             test_only: Look at test memories only; without it, at all others.
 
         Returns:
-            The policy, the energies by tier, and the faintest memories.
+            The policy, the energies by tier, and the memories that leave first.
 
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.

@@ -127,6 +127,18 @@ class Rulebook:
         ]
         return min(starts) if starts else None
 
+    def leaves_at(self, memory: AnyMemory) -> datetime | None:
+        """When time takes ``memory`` out of the answers, if nothing is written before.
+
+        By whichever rule comes first, its own end among them. None for never, and for what has
+        left already.
+        """
+        if memory.status is not MemoryStatus.ACTIVE:
+            return None
+        windows = self._windows(memory)
+        starts = [window.start for _, row, window in windows if row.aspect is Aspect.STATUS]
+        return min(starts) if starts else None
+
     def settle(self, memory: AnyMemory, now: datetime, *, erasing: bool = True) -> Settled:
         """``memory`` after everything that is due at ``now``, and noted as looked at.
 
@@ -209,7 +221,7 @@ class Rulebook:
         )
 
     def _transition(self, memory: AnyMemory, row: TransitionRule, now: datetime) -> Transition:
-        why = f"{row.condition} ({row.origin})"
+        why = row.condition
         if row.name in {"retention", "energy"}:
             why = f"{why}: {self.policy.explain(memory, now)}"
         return Transition(

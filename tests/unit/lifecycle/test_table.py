@@ -163,7 +163,7 @@ def test_each_row_is_reached(row: object) -> None:
     assert step.source in rows[name].sources
     assert (step.event, step.aspect) == (rows[name].event, rows[name].aspect)
     assert step.target == rows[name].target
-    assert step.why.startswith(rows[name].condition)
+    assert f"{step.why}: ".startswith(f"{rows[name].condition}: ")
 
 
 def test_every_path_and_name_is_in_the_table() -> None:
