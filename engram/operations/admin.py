@@ -36,7 +36,7 @@ from engram.lifecycle.policies import (
     tier_of,
     verification_of,
 )
-from engram.lifecycle.promotion import promotable
+from engram.lifecycle.promotion import habits_of, promotable
 from engram.lifecycle.repairs import Repairer, health, pages, validate
 from engram.operations.memories import ActOn, resolve_target
 from engram.operations.registry import AboutMemory, Answered, Operation, Question, handles
@@ -348,7 +348,7 @@ class InspectionHandlers:
                     tiers[tier_of(memory, self._rules).value] += 1
                 if isinstance(memory, ProceduralMemory):
                     habits.append(memory)
-                elif isinstance(memory, SemanticMemory):
+                elif isinstance(memory, SemanticMemory) and not habits_of(memory):
                     missing = promotable(memory, now, self._rules).missing
                     if len(missing) <= 1:
                         candidates.append(Candidate(memory_id=memory.id, missing=missing))

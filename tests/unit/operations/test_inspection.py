@@ -29,6 +29,7 @@ from engram.lifecycle.checks import Ailment, Problem
 from engram.lifecycle.policies import trust
 from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
+from engram.operations.lifecycle import PROMOTE, RunPass
 from engram.operations.memories import ActOn
 from engram.operations.registry import AboutMemory
 from engram.ports import StoreInfo
@@ -138,6 +139,16 @@ async def test_promotions_name_what_is_ready_and_what_lacks_little(handled: Hand
         nearly.id: 1,
     }
     assert report.habits == 0
+
+
+async def test_what_was_promoted_is_no_candidate_any_more(handled: HandledStore) -> None:
+    """It stands among the habits, and lacks nothing."""
+    earned = {"selectivity": 0.6, "consolidation_passes": 3}
+    await told(handled, "The user always drinks tea", **earned)
+    assert len((await handled.ask(ops.PROMOTIONS, REAL)).candidates) == 1
+    await handled.ask(PROMOTE, RunPass())
+    report = await handled.ask(ops.PROMOTIONS, REAL)
+    assert (report.habits, report.candidates) == (1, ())
 
 
 async def test_inspecting_explains_every_number(handled: HandledStore) -> None:

@@ -242,7 +242,10 @@ async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
 async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
     handled: HandledStore,
 ) -> None:
-    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither."""
+    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither.
+
+    What is put aside is told of both, before and after.
+    """
     told = knowledge(ADA, HABIT, ago(1))
     await handled.keep(turn(ADA, HABIT, ago(1)), told)
     habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
@@ -267,7 +270,11 @@ async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
         assert isinstance(confirmed, DerivedMemory)
         assert confirmed.confidence.verification is Verification.USER_CONFIRMED
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
-        await handled.ask(saying("demote"), about(of))
+        tried = await handled.ask(saying("demote"), about(of, dry_run=True))
+        assert [one.memory_id for one in tried.changes][:1] == [of]
+        assert {one.memory_id for one in tried.changes} == {told.id, habit_id}
+        done = await handled.ask(saying("demote"), about(of))
+        assert done.changes == tried.changes
         assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
         await handled.ask(saying("confirm"), about(of))
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
