@@ -397,8 +397,9 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
-                ``test_only``, no test memory.
+            InvalidInput: it is a turn, which was said whatever one thinks of it, or a profile,
+                topic, box or guideline, which follows other memories; or, with ``test_only``, no
+                test memory.
         """
         return await self._act("confirm", memory_id, dry_run, test_only)
 
@@ -420,8 +421,9 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
-                ``test_only``, no test memory.
+            InvalidInput: it is a turn, which was said whatever one thinks of it, or a profile,
+                topic, box or guideline, which follows other memories; or, with ``test_only``, no
+                test memory.
         """
         return await self._act("dispute", memory_id, dry_run, test_only)
 
@@ -514,7 +516,8 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: ``test_only``, and it is no test memory.
+            InvalidInput: it is a profile, topic, box or guideline, which follows other
+                memories; or, with ``test_only``, no test memory.
         """
         return await self._act("demote", memory_id, dry_run, test_only)
 

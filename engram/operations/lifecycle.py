@@ -17,6 +17,7 @@ from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.access import Access
 from engram.domain.memories import (
+    DIGEST_FORMS,
     AnyMemory,
     Episode,
     PolicyClass,
@@ -26,7 +27,7 @@ from engram.domain.memories import (
 from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.turns import check_moment
-from engram.errors import EngramError, InvalidQuery
+from engram.errors import EngramError, InvalidInput, InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition, disputes_of
 from engram.lifecycle.policies import is_refuted
@@ -208,10 +209,11 @@ class LifecycleHandlers:
         Raises:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory, and only those are meant; or nothing of
-                the kind can be said of it.
+                the kind can be said of it: of a turn, or of a digest.
         """
         now = self._clock()
         before = await resolve_target(self._repository, scope, asked)
+        _refuse_digest(before, action)
         if action.makes_habits and isinstance(before, SemanticMemory):
             return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
         meant = before if action.settles is None else await self._came_from(scope, before)
@@ -345,6 +347,22 @@ class LifecycleHandlers:
         made = await maker.make(scope, ready, self._rules, now, forced=True)
         after = await one_memory(self._repository, scope, memory.id)
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
+
+
+def _refuse_digest(memory: AnyMemory, action: UserAction) -> None:
+    """Refuse to judge a digest, or put it aside: the next one would be composed beside it.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    judged = action.settles is not None or action.puts_aside
+    if judged and isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS:
+        raise InvalidInput(
+            f"A {memory.form} says only what other memories say: it follows them.",
+            allowed="a memory that it is composed from",
+            hint="Name the memory that is meant; what is composed from it follows.",
+            details={"id": memory.id},
+        )
 
 
 def _beside(asked: AnyMemory, meant: AnyMemory) -> AnyMemory:

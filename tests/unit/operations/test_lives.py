@@ -13,6 +13,7 @@ from engram.consolidation.forgetting import Forgetter
 from engram.digests.stage import Digests
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
+    DIGEST_FORMS,
     Category,
     DerivedMemory,
     Episode,
@@ -215,6 +216,21 @@ async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -
             await handled.ask(operation, about(said.id))
     with pytest.raises(MemoryNotFound):
         await handled.ask(saying("confirm"), about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
+
+
+@pytest.mark.parametrize("form", DIGEST_FORMS)
+async def test_digests_are_not_judged_themselves(handled: HandledStore, form: MemoryForm) -> None:
+    """Else an old profile comes back beside the newest; kept from fading they may be."""
+    digest = knowledge(ADA, "The user: lives in Rome.", ago(1), form=form)
+    await handled.keep(digest)
+    for name in ("confirm", "dispute", "demote"):
+        for dry_run in (True, False):
+            with pytest.raises(InvalidInput, match=f"A {form} says only what other") as refused:
+                await handled.ask(saying(name), about(digest.id, dry_run=dry_run))
+            assert "Rome" not in str(refused.value)
+    assert (await handled.now_is(digest)).revision == 0
+    kept = await handled.ask(saying("protect"), about(digest.id))
+    assert kept.memory.policy_class is PolicyClass.PROTECTED
 
 
 async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
