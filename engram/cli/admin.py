@@ -182,7 +182,7 @@ def energy(found: EnergyReport) -> None:
         empty="There are no active memories yet.",
     )
     output.print_table(
-        ("faintest first", "type", "energy", "decay", "leaves"),
+        ("leaves first", "type", "energy", "decay", "leaves"),
         [
             (
                 one.memory_id,
@@ -193,7 +193,7 @@ def energy(found: EnergyReport) -> None:
             )
             for one in found.faintest[:10]
         ],
-        ids=("faintest first",),
+        ids=("leaves first",),
     )
 
 
