@@ -310,7 +310,15 @@ class MemoryHandlers:
         """
         memory = await one_memory(self._repository, scope, asked.memory_id)
         sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
-        return verify(memory, await episodes_by_id(self._repository, scope, sources))
+        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        made_of = None
+        if origin is not None:
+            made_of = (await self._repository.get(scope, (origin,))).get(origin)
+        return verify(
+            memory,
+            await episodes_by_id(self._repository, scope, sources),
+            made_of if isinstance(made_of, SemanticMemory) else None,
+        )
 
 
 def _of_kind(asked: ListMemories | CountMemories) -> Filter:

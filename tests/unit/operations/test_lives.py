@@ -17,6 +17,7 @@ from engram.domain.memories import (
     Category,
     DerivedMemory,
     Episode,
+    Evidence,
     LifecycleState,
     MemoryForm,
     MemoryStatus,
@@ -294,6 +295,25 @@ async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
         assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
         await handled.ask(saying("confirm"), about(of))
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+
+
+async def test_a_habit_stands_as_what_it_was_made_of_does(handled: HandledStore) -> None:
+    """The knowledge quotes the words; where that is gone, the habit rests on its turns."""
+    said = turn(ADA, HABIT, ago(1))
+    for words, stands in ((HABIT, True), ("never said", False)):
+        quoted = (Evidence(episode_id=said.id, words=words),)
+        told = knowledge(ADA, HABIT, ago(1), evidence=quoted)
+        await handled.keep(said, told)
+        habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
+        assert habit_id is not None
+        for one in (told.id, habit_id):
+            found = await handled.ask(VERIFY, AboutMemory(memory_id=one))
+            assert (found.ok, len(found.evidence)) == (stands, int(stands))
+        await handled.store.delete(ADA, MemoryType.SEMANTIC, (told.id,))
+        assert (await handled.ask(VERIFY, AboutMemory(memory_id=habit_id))).ok
+        await handled.store.delete(ADA, MemoryType.EPISODIC, (said.id,))
+        assert not (await handled.ask(VERIFY, AboutMemory(memory_id=habit_id))).ok
+        await handled.store.delete(ADA, MemoryType.PROCEDURAL, (habit_id,))
 
 
 async def test_what_was_denied_is_no_habit_by_hand_either(handled: HandledStore) -> None:
