@@ -142,10 +142,11 @@ class _Clocked(ActivityInboundInterceptor):
     def _moved(self, asked: Any) -> Any:
         if not isinstance(asked, TimedMessage | FindDueUsersInput):
             return asked
+        run_id = activity.info().workflow_run_id
         if isinstance(asked, WalkInput) and asked.at_asked:
-            return asked
-        now = self._clock.moved(activity.info().workflow_run_id, asked.now)
-        return asked.model_copy(update={"now": now})
+            present = self._clock.moved(run_id, asked.present or asked.now)
+            return asked.model_copy(update={"present": present})
+        return asked.model_copy(update={"now": self._clock.moved(run_id, asked.now)})
 
 
 # --- the one place where Engram's typed errors become Temporal failures

@@ -747,6 +747,7 @@ def walk_input(state: PassState, batch: int, *, session_id: str | None = None) -
         population=state.population,
         dry_run=state.dry_run,
         at_asked=state.at_asked,
+        present=workflow.now() if state.at_asked else None,
         batch=batch,
         position=state.position,
         session_id=session_id,

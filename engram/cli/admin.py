@@ -182,7 +182,7 @@ def energy(found: EnergyReport) -> None:
         empty="There are no active memories yet.",
     )
     output.print_table(
-        ("faintest first", "type", "energy", "decay", "leaves"),
+        ("leaves first", "type", "energy", "decay", "leaves"),
         [
             (
                 one.memory_id,
@@ -193,7 +193,7 @@ def energy(found: EnergyReport) -> None:
             )
             for one in found.faintest[:10]
         ],
-        ids=("faintest first",),
+        ids=("leaves first",),
     )
 
 
@@ -277,7 +277,7 @@ def _print_inspection(found: Inspection) -> None:
     for sentence in found.explanations:
         output.console.print(sentence)
     if found.leaves_at is not None:
-        output.console.print(f"Leaves on {output.utc(found.leaves_at)} unless it is used.")
+        output.console.print(f"Leaves on {output.utc(found.leaves_at)} if nothing happens to it.")
     if found.next_step is not None:
         step = found.next_step
         output.console.print(f"Due: {step.rule}: {step.source} -> {step.target}")

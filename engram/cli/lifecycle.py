@@ -218,7 +218,8 @@ for _name, _row in _ACTS.items():
 def _print_act(acted: Acted, *, dry_run: bool) -> None:
     output.print_memories([acted.memory])
     for change in acted.changes:
-        output.console.print(f"{change.rule}: {change.source} -> {change.target}")
+        of = "" if change.memory_id == acted.memory.id else f" of {change.memory_id}"
+        output.console.print(f"{change.rule}{of}: {change.source} -> {change.target}")
     if acted.habit_id is not None:
         output.console.print(f"habit: {acted.habit_id}")
     elif not acted.changes:

@@ -397,8 +397,9 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
-                ``test_only``, no test memory.
+            InvalidInput: it is a turn, which was said whatever one thinks of it, or a profile,
+                topic, box or guideline, which follows other memories; or, with ``test_only``, no
+                test memory.
         """
         return await self._act("confirm", memory_id, dry_run, test_only)
 
@@ -420,8 +421,9 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: it is a turn, which was said whatever one thinks of it; or, with
-                ``test_only``, no test memory.
+            InvalidInput: it is a turn, which was said whatever one thinks of it, or a profile,
+                topic, box or guideline, which follows other memories; or, with ``test_only``, no
+                test memory.
         """
         return await self._act("dispute", memory_id, dry_run, test_only)
 
@@ -514,7 +516,8 @@ class LifecycleMethods(StoreMethods):
 
         Raises:
             MemoryNotFound: no such memory of this user.
-            InvalidInput: ``test_only``, and it is no test memory.
+            InvalidInput: it is a profile, topic, box or guideline, which follows other
+                memories; or, with ``test_only``, no test memory.
         """
         return await self._act("demote", memory_id, dry_run, test_only)
 
@@ -624,7 +627,7 @@ class OperatingMethods(StoreMethods):
         return await self._call(operations.admin.STATUS, _of(test_only))
 
     async def energy(self, *, test_only: bool = False) -> EnergyReport:
-        """Say how lively active memories are, by tier, and which fade first.
+        """Say how lively active memories are, by tier, and which leave first.
 
         Reads all of them: the cost grows with what is stored.
 
@@ -632,7 +635,7 @@ class OperatingMethods(StoreMethods):
             test_only: Look at test memories only; without it, at all others.
 
         Returns:
-            The policy, the energies by tier, and the faintest memories.
+            The policy, the energies by tier, and the memories that leave first.
 
         Raises:
             StorageUnavailable: the store does not answer; asking again is safe.

@@ -266,9 +266,12 @@ def found_between(read: Mapping[str, AnyMemory], memory_ids: Sequence[str]) -> D
     if len(found) < len(memory_ids):
         return DisputeFound(state=DisputeState.FORGOTTEN)
     newest = sorted(found, key=lambda one: (_age(found[one]), one), reverse=True)
-    # What has left the answers does not hold, however new it is.
-    newest.sort(key=lambda one: found[one].status is not MemoryStatus.ACTIVE)
-    supported = sorted(newest, key=lambda one: -found[one].confidence.supporting_episodes)
+    # What has left the answers does not hold, however new it is, and however many turns say it.
+    left = {one for one in found if found[one].status is not MemoryStatus.ACTIVE}
+    newest.sort(key=left.__contains__)
+    supported = sorted(
+        newest, key=lambda one: (one in left, -found[one].confidence.supporting_episodes)
+    )
     return DisputeFound(
         state=_state(found),
         newest_first=tuple(newest),

@@ -14,6 +14,7 @@ from engram.domain.memories import (
     Evidence,
     Fact,
     NegationFact,
+    ProceduralMemory,
     SemanticMemory,
 )
 
@@ -23,7 +24,8 @@ class Verification(BaseModel):
 
     Attributes:
         ok: Whether it stands: quoted words are in their source; for what was
-            inferred, the sources exist.
+            inferred, the sources exist. A habit stands as the knowledge does that it was made
+            of; where that is gone, if its sources exist.
         method: How it was reached.
         evidence: The quotations that were found, each in its source.
         missing_evidence: Quotations that were not found: their source does not
@@ -42,12 +44,15 @@ class Verification(BaseModel):
     explanation: str
 
 
-def verify(memory: AnyMemory, episodes: Mapping[str, Episode]) -> Verification:
+def verify(
+    memory: AnyMemory, episodes: Mapping[str, Episode], made_of: SemanticMemory | None = None
+) -> Verification:
     """Check ``memory`` against its sources.
 
     Args:
         memory: What is checked.
         episodes: Those of its sources that exist, by id.
+        made_of: Of a habit, the knowledge that it was made of, which has its quotations.
     """
     if not isinstance(memory, DerivedMemory):
         return Verification(
@@ -57,12 +62,14 @@ def verify(memory: AnyMemory, episodes: Mapping[str, Episode]) -> Verification:
         )
     sources = memory.source_episode_ids
     missing = tuple(source for source in sources if source not in episodes)
-    quoted = tuple(_evidence(memory))
+    quoted = tuple(_evidence(memory if made_of is None else made_of))
     found = tuple(quote for quote in quoted if holds(episodes.get(quote.episode_id), quote.words))
     lost = tuple(quote for quote in quoted if quote not in found)
     method = memory.confidence.method
+    quotes_nothing = isinstance(memory, ProceduralMemory) and made_of is None
+    unquoted = quotes_nothing or method is ExtractionMethod.INFERRED
     # A source that was forgotten takes nothing from what the others say.
-    rests = bool(found) if quoted else method is ExtractionMethod.INFERRED
+    rests = bool(found) if quoted else unquoted
     wrong = any(quote.episode_id in episodes for quote in lost)
     stands = rests and not wrong and len(missing) < len(sources)
     return Verification(

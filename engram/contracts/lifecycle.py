@@ -219,6 +219,7 @@ class WalkInput(TimedMessage):
     Attributes:
         rules: What is decided by.
         at_asked: Whether somebody asked for this ``now``; else it is the present.
+        present: The present where ``now`` was asked for: passes go on from here till then.
         batch: Memories that are written at once.
         position: Where to begin.
         session_id: Of the activity that promotes what a session leaves.
@@ -228,6 +229,7 @@ class WalkInput(TimedMessage):
     population: Population = Population.REAL
     dry_run: bool = False
     at_asked: bool = False
+    present: datetime | None = None
     batch: int = Field(ge=1)
     position: WalkPosition = WalkPosition()
     session_id: str | None = None

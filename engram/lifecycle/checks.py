@@ -421,7 +421,9 @@ class Census:
         return any(what.startswith("energy") for what in bad_fields(memory, self._now, self._book))
 
     def _is_fleeting(self, memory: AnyMemory) -> bool:
-        """Whether it is meant to leave soon: under energy, what nothing lifted out of working."""
+        """Whether it is meant to leave soon: by a date of its own, or unlifted under energy."""
+        if memory.expires_at is not None and memory.expires_at <= self._now:
+            return True
         energy = self._book.policy.name == "energy"
         return energy and tier_of(memory, self._book.rules) is Tier.WORKING
 

@@ -110,8 +110,8 @@ class Rulebook:
 
     def decide(self, memory: AnyMemory, now: datetime) -> Transition | None:
         """What time makes happen to ``memory`` next, at ``now``; None if nothing does."""
-        row = self._due(memory, now)
-        return None if row is None else self._transition(memory, row, now)
+        due = self._due(memory, now)
+        return None if due is None else self._transition(memory, due[1], now)
 
     def review_at(self, memory: AnyMemory) -> datetime | None:
         """The earliest moment at which a rule could act, if nothing is written before.
@@ -127,23 +127,45 @@ class Rulebook:
         ]
         return min(starts) if starts else None
 
-    def settle(self, memory: AnyMemory, now: datetime, *, erasing: bool = True) -> Settled:
+    def leaves_at(self, memory: AnyMemory) -> datetime | None:
+        """When time takes ``memory`` out of the answers, if nothing is written before.
+
+        By whichever rule comes first, its own end among them. None for never, and for what has
+        left already.
+        """
+        if memory.status is not MemoryStatus.ACTIVE:
+            return None
+        windows = self._windows(memory)
+        starts = [window.start for _, row, window in windows if row.aspect is Aspect.STATUS]
+        return min(starts) if starts else None
+
+    def settle(
+        self,
+        memory: AnyMemory,
+        now: datetime,
+        *,
+        erasing: bool = True,
+        since: datetime | None = None,
+    ) -> Settled:
         """``memory`` after everything that is due at ``now``, and noted as looked at.
 
         Its next ``review_at`` lies after ``now``, so a pass that writes it is done with it.
-        Without ``erasing`` it is kept, whatever the retention setting says.
+        Without ``erasing`` it is kept, whatever the retention setting says. With ``since`` it is
+        as if passes ran all the time from then on: each step counts from its own moment.
         """
         done: list[Transition] = []
         for _ in range(_MOST_TRANSITIONS):
-            row = self._due(memory, now)
-            if row is None:
+            due = self._due(memory, now)
+            if due is None:
                 return Settled(_looked_at(memory, now), tuple(done))
+            start, row = due
             if row.target == ERASED_STATE and not erasing:
                 return Settled(_looked_at(memory, now), tuple(done))
-            done.append(self._transition(memory, row, now))
+            at = now if since is None else min(max(start, since), now)
+            done.append(self._transition(memory, row, at))
             if row.target == ERASED_STATE:
                 return Settled(None, tuple(done))
-            memory = _applied(memory, row, now)
+            memory = _applied(memory, row, at)
         raise AssertionError(f"rules go in a circle: {[step.rule for step in done]}")
 
     def fire(self, memory: AnyMemory, event: Event, now: datetime) -> Settled:
@@ -180,14 +202,17 @@ class Rulebook:
                     found.setdefault(row.aspect, {}).setdefault(state, []).append((rank, row))
         return tuple((aspect, states) for aspect, states in found.items())
 
-    def _due(self, memory: AnyMemory, now: datetime) -> TransitionRule | None:
+    def _due(self, memory: AnyMemory, now: datetime) -> tuple[datetime, TransitionRule] | None:
         due = [
             (window.start, rank, row)
             for rank, row, window in self._windows(memory)
             if window.holds(now)
         ]
+        if not due:
+            return None
         # No two rows have one rank.
-        return min(due)[2] if due else None
+        start, _, row = min(due)
+        return start, row
 
     def _windows(self, memory: AnyMemory) -> Iterator[tuple[int, TransitionRule, Window]]:
         # Every stored turn passes here, so only the rows that can matter are looked at.
@@ -209,7 +234,7 @@ class Rulebook:
         )
 
     def _transition(self, memory: AnyMemory, row: TransitionRule, now: datetime) -> Transition:
-        why = f"{row.condition} ({row.origin})"
+        why = row.condition
         if row.name in {"retention", "energy"}:
             why = f"{why}: {self.policy.explain(memory, now)}"
         return Transition(

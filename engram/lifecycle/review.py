@@ -32,7 +32,7 @@ from engram.domain.memories import (
 from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt
 from engram.embedding.bm25 import encode_document
-from engram.lifecycle.decisions import Rulebook, Transition, disputed, rulebook
+from engram.lifecycle.decisions import Rulebook, Settled, Transition, disputed, rulebook
 from engram.lifecycle.denials import denials_among, still_denying
 from engram.lifecycle.due import DueScan, review_stamp
 from engram.lifecycle.links import heirs_of, parted, referred_to
@@ -172,14 +172,20 @@ class Reviewer:
         scope, now = request.scope, request.now
         book = rulebook(request.rules, scope.namespace)
         steps, erasable = steps or Steps(), dict[str, AnyMemory]()
-        ending = [memory for memory in memories if _ends(memory, now, book)]
-        kept = await self._concluded_from(scope, ending) | await self._denying(scope, ending)
+
+        def by_then(memory: AnyMemory, *, erasing: bool = True) -> Settled:
+            return book.settle(memory, now, erasing=erasing, since=request.present)
+
+        ending = [memory for memory in memories if _may_stay(memory) and _goes(by_then(memory))]
+        goes_too = _nothing_goes if request.present is None else lambda one: _goes(by_then(one))
+        kept = await self._concluded_from(scope, ending, goes_too)
+        kept |= await self._denying(scope, ending)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             # Somebody else may have been faster: then nothing is due any more.
             if not _is_due(memory, now, book):
                 return None
-            settled = book.settle(memory, now, erasing=memory.id not in kept)
+            settled = by_then(memory, erasing=memory.id not in kept)
             if only is not None and all(step.aspect is not only for step in settled.transitions):
                 return None
             steps.note(memory, settled.transitions)
@@ -234,10 +240,13 @@ class Reviewer:
         """
         return await still_denying(self.repository, self.embedder, scope, denials_among(ending))
 
-    async def _concluded_from(self, scope: Scope, ending: Sequence[AnyMemory]) -> frozenset[str]:
+    async def _concluded_from(
+        self, scope: Scope, ending: Sequence[AnyMemory], goes_too: Callable[[AnyMemory], bool]
+    ) -> frozenset[str]:
         """Turns that would be erased, but for what was concluded from them and is there still.
 
-        They are looked at again every day: a turn goes after its last conclusion.
+        They are looked at again every day: a turn goes after its last conclusion. Who looks ahead
+        knows which of those will be gone.
         """
         over = {one.id for one in ending if isinstance(one, Episode)}
         found = set[str]()
@@ -245,8 +254,11 @@ class Reviewer:
         for kind in DERIVED_TYPES if over else ():
             async for page in every_page(self.repository, scope, kind, where=where):
                 for memory in page:
-                    if isinstance(memory, DerivedMemory) and not _is_composed(memory):
-                        found |= over.intersection(memory.source_episode_ids)
+                    if not isinstance(memory, DerivedMemory) or _is_composed(memory):
+                        continue
+                    drawn_from = over.intersection(memory.source_episode_ids)
+                    if drawn_from - found and not goes_too(memory):
+                        found |= drawn_from
         return frozenset(found)
 
     async def _free_rivals(
@@ -347,10 +359,17 @@ def _resting(done: ReviewOutput, basis: Basis) -> ReviewOutput:
     return done.model_copy(update=more)
 
 
-def _ends(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:
-    """Whether it is to be erased, of those that may be kept all the same."""
-    may_stay = isinstance(memory, Episode | NegationFact)
-    return may_stay and book.settle(memory, now).memory is None
+def _may_stay(memory: AnyMemory) -> bool:
+    """Whether it may be kept for the sake of others when it is to be erased."""
+    return isinstance(memory, Episode | NegationFact)
+
+
+def _goes(settled: Settled) -> bool:
+    return settled.memory is None
+
+
+def _nothing_goes(_: AnyMemory) -> bool:
+    return False
 
 
 def _is_composed(memory: DerivedMemory) -> bool:

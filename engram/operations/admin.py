@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import Field
@@ -36,7 +36,7 @@ from engram.lifecycle.policies import (
     tier_of,
     verification_of,
 )
-from engram.lifecycle.promotion import promotable
+from engram.lifecycle.promotion import habits_of, promotable
 from engram.lifecycle.repairs import Repairer, health, pages, validate
 from engram.operations.memories import ActOn, resolve_target
 from engram.operations.registry import AboutMemory, Answered, Operation, Question, handles
@@ -94,7 +94,7 @@ class MemoryEnergy(Answered):
     Attributes:
         heat: How much it is in use, 0 to 1.
         decay: How far it is on its way out, 0 to 1.
-        leaves_at: When it leaves the answers unless it is used; None for never.
+        leaves_at: When it leaves the answers if nothing happens to it before; None for never.
     """
 
     memory_id: str
@@ -107,7 +107,7 @@ class MemoryEnergy(Answered):
 
 
 class EnergyReport(Answered):
-    """The energy of a user's active memories, by tier and for those that fade first."""
+    """The energy of a user's active memories, by tier and for those that leave first."""
 
     policy: str
     tiers: tuple[TierEnergy, ...] = ()
@@ -179,6 +179,8 @@ class Inspection(Answered):
         states: Lifecycle, verification, policy class, tier, term, placement.
         values: Quality, heat, decay score and energy, each 0 or more.
         explanations: The numbers in words.
+        leaves_at: When it leaves the answers, by whichever rule comes first, if nothing happens to
+            it before; None for never, and for what has left.
         next_step: What a pass would do to it now.
         links: Its links, as sure as they are now.
         missing_sources: Turns it names that do not exist.
@@ -310,14 +312,14 @@ class InspectionHandlers:
                     energy=energy.value(memory, now),
                     heat=heat(memory, now, self._rules),
                     decay=decay_score(memory, now, self._rules),
-                    leaves_at=book.policy.leaves_at(memory),
+                    leaves_at=book.leaves_at(memory),
                 )
                 for memory in page
             ]
         tiers: dict[str, list[float]] = {}
         for row in rows:
             tiers.setdefault(row.tier, []).append(row.energy)
-        rows.sort(key=lambda row: (-row.decay, row.energy, row.memory_id))
+        rows.sort(key=_leaving)
         return EnergyReport(
             policy=book.policy.name,
             tiers=tuple(
@@ -346,7 +348,7 @@ class InspectionHandlers:
                     tiers[tier_of(memory, self._rules).value] += 1
                 if isinstance(memory, ProceduralMemory):
                     habits.append(memory)
-                elif isinstance(memory, SemanticMemory):
+                elif isinstance(memory, SemanticMemory) and not habits_of(memory):
                     missing = promotable(memory, now, self._rules).missing
                     if len(missing) <= 1:
                         candidates.append(Candidate(memory_id=memory.id, missing=missing))
@@ -419,7 +421,7 @@ class InspectionHandlers:
                 "energy": Energy(rules.energy).value(memory, now),
             },
             explanations=tuple(explanations),
-            leaves_at=book.policy.leaves_at(memory),
+            leaves_at=book.leaves_at(memory),
             next_step=book.decide(memory, now),
             links=tuple(
                 LinkNow(
@@ -474,3 +476,9 @@ class InspectionHandlers:
 
     def _book(self, scope: Scope) -> Rulebook:
         return rulebook(self._rules, scope.namespace)
+
+
+def _leaving(row: MemoryEnergy) -> tuple[bool, datetime, float, str]:
+    """What leaves first comes first, and what never does last, the faintest before others."""
+    never = row.leaves_at is None
+    return never, row.leaves_at or datetime.max.replace(tzinfo=UTC), row.energy, row.memory_id

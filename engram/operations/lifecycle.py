@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.access import Access
 from engram.domain.memories import (
+    DIGEST_FORMS,
     AnyMemory,
     Episode,
     PolicyClass,
@@ -26,7 +27,7 @@ from engram.domain.memories import (
 from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
 from engram.domain.turns import check_moment
-from engram.errors import EngramError, InvalidQuery
+from engram.errors import EngramError, InvalidInput, InvalidQuery
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import Changed, Transition, disputes_of
 from engram.lifecycle.policies import is_refuted
@@ -208,18 +209,21 @@ class LifecycleHandlers:
         Raises:
             MemoryNotFound: no such memory of this user.
             InvalidInput: it is no test memory, and only those are meant; or nothing of
-                the kind can be said of it.
+                the kind can be said of it: of a turn, or of a digest.
         """
         now = self._clock()
         before = await resolve_target(self._repository, scope, asked)
+        _refuse_digest(before, action)
         if action.makes_habits and isinstance(before, SemanticMemory):
             return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
         meant = before if action.settles is None else await self._came_from(scope, before)
+        alike = await self._said_alike(scope, before) if action.puts_aside else (meant,)
         if asked.dry_run:
-            tried = action.decide(meant, now, self._rules)
-            changes = _changes(meant, tried.transitions)
-            return Acted(memory=_beside(before, tried.memory), changes=changes, dry_run=True)
-        steps: dict[str, tuple[Transition, ...]] = {}
+            tried = {one.id: action.decide(one, now, self._rules) for one in alike}
+            steps = {key: changed.transitions for key, changed in tried.items()}
+            after = _beside(before, tried[meant.id].memory)
+            return Acted(memory=after, changes=_changes(alike, steps), dry_run=True)
+        steps = {}
         beaten: tuple[str, ...] = ()
         if action.settles is not None:
             beaten = await self._settle_others(scope, meant, action.settles, now)
@@ -232,7 +236,7 @@ class LifecycleHandlers:
             steps[memory.id] = changed.transitions
             return after
 
-        ids = await self._said_alike(scope, before) if action.puts_aside else (meant.id,)
+        ids = tuple(one.id for one in alike)
         await update_memories(self._repository, scope, ids, change, new_write_id=self._new_write_id)
         if action.settles is not None:
             if action.settles:
@@ -241,7 +245,7 @@ class LifecycleHandlers:
         if action.moves:
             await self._compose(scope, meant, (*beaten, *ids, before.id), now)
         memory = await one_memory(self._repository, scope, asked.memory_id)
-        return Acted(memory=memory, changes=_changes(meant, steps.get(meant.id, ())))
+        return Acted(memory=memory, changes=_changes(alike, steps))
 
     async def _came_from(self, scope: Scope, memory: AnyMemory) -> AnyMemory:
         """The knowledge that a habit came from, if it is there; else the memory itself."""
@@ -250,12 +254,14 @@ class LifecycleHandlers:
             return memory
         return (await self._repository.get(scope, (origin,), fresh=True)).get(origin, memory)
 
-    async def _said_alike(self, scope: Scope, memory: AnyMemory) -> tuple[str, ...]:
+    async def _said_alike(self, scope: Scope, memory: AnyMemory) -> tuple[AnyMemory, ...]:
         """The memory, and the habit made of it or what it was made of; alone if protected."""
         if memory.policy_class is PolicyClass.PROTECTED:
-            return (memory.id,)
+            return (memory,)
         habits = habits_of(memory) if isinstance(memory, SemanticMemory) else ()
-        return (*habits, (await self._came_from(scope, memory)).id, memory.id)
+        found = await self._repository.get(scope, habits, fresh=True) if habits else {}
+        alike = (memory, await self._came_from(scope, memory), *found.values())
+        return tuple({one.id: one for one in alike}.values())
 
     async def _settle_others(
         self, scope: Scope, before: AnyMemory, holds: bool, now: datetime
@@ -343,6 +349,22 @@ class LifecycleHandlers:
         return Acted(memory=after, habit_id=made.get(memory.id) or habit_of(after))
 
 
+def _refuse_digest(memory: AnyMemory, action: UserAction) -> None:
+    """Refuse to judge a digest, or put it aside: the next one would be composed beside it.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    judged = action.settles is not None or action.puts_aside
+    if judged and isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS:
+        raise InvalidInput(
+            f"A {memory.form} says only what other memories say: it follows them.",
+            allowed="a memory that it is composed from",
+            hint="Name the memory that is meant; what is composed from it follows.",
+            details={"id": memory.id},
+        )
+
+
 def _beside(asked: AnyMemory, meant: AnyMemory) -> AnyMemory:
     """What is asked about, as it is beside what is meant by it: itself, or its source."""
     if isinstance(asked, ProceduralMemory) and isinstance(meant, SemanticMemory):
@@ -355,7 +377,9 @@ def habit_of(memory: AnyMemory) -> str | None:
     return next(iter(habits_of(memory)), None) if isinstance(memory, SemanticMemory) else None
 
 
-def _changes(memory: AnyMemory, transitions: tuple[Transition, ...]) -> tuple[Change, ...]:
+def _changes(
+    memories: Iterable[AnyMemory], steps: Mapping[str, tuple[Transition, ...]]
+) -> tuple[Change, ...]:
     return tuple(
         Change(
             memory_id=memory.id,
@@ -365,5 +389,6 @@ def _changes(memory: AnyMemory, transitions: tuple[Transition, ...]) -> tuple[Ch
             target=step.target,
             why=step.why,
         )
-        for step in transitions
+        for memory in memories
+        for step in steps.get(memory.id, ())
     )

@@ -310,7 +310,15 @@ class MemoryHandlers:
         """
         memory = await one_memory(self._repository, scope, asked.memory_id)
         sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
-        return verify(memory, await episodes_by_id(self._repository, scope, sources))
+        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        made_of = None
+        if origin is not None:
+            made_of = (await self._repository.get(scope, (origin,))).get(origin)
+        return verify(
+            memory,
+            await episodes_by_id(self._repository, scope, sources),
+            made_of if isinstance(made_of, SemanticMemory) else None,
+        )
 
 
 def _of_kind(asked: ListMemories | CountMemories) -> Filter:
@@ -462,7 +470,8 @@ class Acted(Answered):
 
     Attributes:
         memory: As it is now; after a dry run, as it would be.
-        changes: The steps of its life that this made; empty if it was so already.
+        changes: The steps that this made, in its life and in that of the habit made of it, or of
+            what it was made of; empty if it was so already.
         habit_id: The habit that it became, if it was promoted to one.
         dry_run: Whether nothing was written.
     """

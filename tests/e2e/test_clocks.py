@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 import engram
 from engram import Turn
+from engram.activities.runtime import ClockInterceptor
 from engram.client.memory import MemoryStore
+from engram.contracts.lifecycle import WalkInput
 from engram.domain.memories import DerivedMemory, MemoryStatus, SemanticMemory
+from engram.domain.rules import LifecycleRules
+from engram.domain.scope import Scope
 from engram.errors import InvalidQuery, InvalidSettings
 from engram.recall.request import RecallAtArguments
 
@@ -159,6 +166,27 @@ async def test_a_clock_moves_what_workflows_decide(memory: MemoryStore, clock: S
     gone = [m for m in (await memory.list(status=None, limit=100)).memories if m.archived_at]
     left = gone or (await memory.list(status=MemoryStatus.ARCHIVED, limit=100)).memories
     assert {m.archived_at for m in left} == {years(3)}
+
+
+async def test_who_looks_ahead_looks_from_the_clocks_present() -> None:
+    """The moment that is asked for stays; what it is looked at from is the clock's."""
+
+    class Inside(ActivityInboundInterceptor):
+        async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - Temporal's name
+            return input.args[0]
+
+    asked = WalkInput(
+        scope=Scope.of("default", "ada"),
+        now=years(9),
+        rules=LifecycleRules(),
+        batch=1,
+        at_asked=True,
+        present=years(2),
+    )
+    given = ExecuteActivityInput(fn=print, args=[asked], executor=None, headers={})
+    clocked = ClockInterceptor(lambda: BEGINNING).intercept_activity(Inside(None))  # type: ignore[arg-type]  # nothing follows
+    seen = await ActivityEnvironment().run(clocked.execute_activity, given)
+    assert (seen.now, seen.present) == (years(9), BEGINNING)
 
 
 async def test_what_is_said_later_counts_though_the_clock_was_set_back(

@@ -299,6 +299,30 @@ async def test_a_turn_is_erased_after_the_last_that_was_concluded_from_it(
         assert set(await lives.store.get(lives.scope, [said.id])) == set()
 
 
+async def test_looking_ahead_tells_what_will_be_erased_by_then(
+    temporal_client: Client, store: EdgeRepository
+) -> None:
+    """A turn goes after what was concluded from it, if that goes by then; nothing is written."""
+    erasing = worker_settings(lifecycle={"expiry": {"erase_after_days": 10}})
+    async with lifecycle_workers(temporal_client, store, erasing) as lives:
+        said, kept = (turn(lives.scope, f"I like {what}", ago(1)) for what in ("tea", "milk"))
+        likes = knowledge(lives.scope, "I like tea", ago(1))
+        stays = knowledge(lives.scope, "I like milk", ago(1), policy_class=PolicyClass.PROTECTED)
+        await lives.keep(said, kept, likes, stays)
+
+        async def erased(days: float) -> set[str]:
+            at = NOW + timedelta(days=days)
+            ahead = await lives.passes.decay(lives.scope, dry_run=True, at=at)
+            gone = {one.memory_id for one in ahead.changes if one.rule == "erase"}
+            assert ahead.erased == len(gone)
+            return gone
+
+        assert await erased(90) == set()
+        assert await erased(420) == set()
+        assert await erased(500) == {said.id, likes.id}
+        assert {(await lives.now(one)).revision for one in (said, kept, likes, stays)} == {0}
+
+
 async def test_a_denial_is_erased_after_the_last_that_it_denies(
     temporal_client: Client, store: EdgeRepository
 ) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engram.consolidation.amendments import FIRST_KEPT, LATEST_KEPT
-from engram.domain.confidence import ExtractionMethod, Verification
+from engram.consolidation.disputes import found_between
+from engram.contracts.reviews import Settlement
+from engram.domain.confidence import Confidence, ExtractionMethod, Verification
 from engram.domain.memories import (
     Category,
     Episode,
@@ -14,7 +18,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.plan import Discard, Reason, Statement, StoreEpisode
-from engram.domain.rules import LifecycleRules
+from engram.domain.rules import LifecycleRules, ReviewDefault
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import disputed
 from engram.lifecycle.policies import is_open_promise, is_outcome
@@ -29,6 +33,11 @@ def turn(days: int, name: str, session: str, sequence: int = 0) -> Episode:
 def lives(knowledge: ReconciledKnowledge, episode: Episode, city: str) -> None:
     """The turn says that the user lives there."""
     knowledge.hear(episode, stated(episode, "lives in", city))
+
+
+def confidence_of(memory: SemanticMemory, *, turns: int) -> Confidence:
+    """Its confidence, were so many independent turns to say it."""
+    return memory.confidence.model_copy(update={"supporting_episodes": turns})
 
 
 def only(knowledge: ReconciledKnowledge, what: str) -> SemanticMemory:
@@ -55,6 +64,22 @@ def test_what_two_conversations_say_of_one_moment_is_disputed_until_one_says_it_
     assert paris.disputed_with == rome.disputed_with == ()
     assert rome.confidence.contradictions == 0
     assert rome.confidence.verification is Verification.UNCHECKED
+
+
+@pytest.mark.parametrize("default", ["keep_newest", "keep_best_supported"])
+def test_no_default_keeps_what_was_put_aside_in_place_of_what_answers(
+    default: ReviewDefault,
+) -> None:
+    """The newest, which most turns say, was archived by hand: it is the other that stays."""
+    knowledge = ReconciledKnowledge()
+    lives(knowledge, turn(1, "a", "s1"), "Paris")
+    lives(knowledge, turn(1, "b", "s2"), "Rome")
+    paris, rome = only(knowledge, "paris"), only(knowledge, "rome")
+    more = {"event_at": on(2), "confidence": confidence_of(rome, turns=3)}
+    gone = decisions.demote(rome.model_copy(update=more), on(3), LifecycleRules()).memory
+    ids = tuple(sorted((paris.id, rome.id)))
+    found = found_between({paris.id: paris, rome.id: gone}, ids)
+    assert found.settled_after(default, ids) == Settlement((paris.id,), (rome.id,))
 
 
 def test_a_third_value_told_later_settles_the_dispute_of_two() -> None:

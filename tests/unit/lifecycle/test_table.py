@@ -163,7 +163,7 @@ def test_each_row_is_reached(row: object) -> None:
     assert step.source in rows[name].sources
     assert (step.event, step.aspect) == (rows[name].event, rows[name].aspect)
     assert step.target == rows[name].target
-    assert step.why.startswith(rows[name].condition)
+    assert f"{step.why}: ".startswith(f"{rows[name].condition}: ")
 
 
 def test_every_path_and_name_is_in_the_table() -> None:
@@ -357,6 +357,23 @@ def test_a_turn_that_is_kept_is_noted_as_looked_at() -> None:
     assert settled.transitions == ()
     assert kept.status is MemoryStatus.ARCHIVED
     assert review_at(kept, ERASING) == day(41)
+
+
+def test_looking_ahead_counts_each_step_from_its_own_moment() -> None:
+    """Archived after ten weeks, a turn is erased thirty days later; overdue, it begins today."""
+    book, turn = rulebook(ERASING, "default"), episode()
+    assert book.settle(turn, day(98), since=day(1)).memory is not None
+    steps = book.settle(turn, day(101), since=day(1)).transitions
+    assert [step.rule for step in steps] == ["grown_stale", "retention", "erase"]
+    assert "for 69.1 days since the last use" in steps[1].why
+    late = book.settle(turn, day(101), since=day(100)).memory
+    assert late is not None
+    assert late.archived_at == day(100)
+    assert book.settle(turn, day(131), since=day(100)).memory is None
+    # As of a moment that is past: judged as of then.
+    past = book.settle(turn, day(80), since=day(100)).memory
+    assert past is not None
+    assert past.archived_at == day(80)
 
 
 def test_time_alone_never_erases() -> None:

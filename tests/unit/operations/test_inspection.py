@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from engram.domain.memories import (
+    AnyMemory,
+    Category,
     DerivedMemory,
     LifecycleState,
     Link,
     LinkKind,
     MemoryStatus,
     MemoryType,
+    PolicyClass,
+    Resolution,
     SemanticMemory,
     Vitals,
 )
@@ -24,6 +29,7 @@ from engram.lifecycle.checks import Ailment, Problem
 from engram.lifecycle.policies import trust
 from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
+from engram.operations.lifecycle import PROMOTE, RunPass
 from engram.operations.memories import ActOn
 from engram.operations.registry import AboutMemory
 from engram.ports import StoreInfo
@@ -87,6 +93,40 @@ async def test_energy_is_told_by_tier_and_the_faintest_first(handled: HandledSto
     assert report.faintest[0].leaves_at is not None
 
 
+async def test_when_a_memory_leaves_is_told_by_the_rule_that_takes_it(
+    handled: HandledStore,
+) -> None:
+    """By its own end or a resolution where that is first; never what is protected or has left."""
+    fades, ends, kept, gone, done = (
+        turn(ADA, "fades", ago(1)),
+        turn(ADA, "ends", ago(1), expires_at=ago(-3)),
+        turn(ADA, "kept", ago(1), policy_class=PolicyClass.PROTECTED),
+        turn(ADA, "gone", ago(90), status=MemoryStatus.ARCHIVED, archived_at=ago(1)),
+        knowledge(
+            ADA,
+            "The user promised to call Bo",
+            ago(1),
+            category=Category.COMMITMENT,
+            resolution=Resolution.FULFILLED,
+            resolved_at=ago(1),
+        ),
+    )
+    await handled.keep(fades, ends, kept, gone, done)
+
+    async def leaves(memory: AnyMemory) -> float | None:
+        found = await handled.ask(ops.INSPECT, AboutMemory(memory_id=memory.id))
+        return None if found.leaves_at is None else (found.leaves_at - NOW) / timedelta(days=1)
+
+    assert await leaves(ends) == 3
+    assert await leaves(done) == 89
+    assert await leaves(fades) == pytest.approx(68, abs=0.1)
+    assert (await leaves(kept), await leaves(gone)) == (None, None)
+    report = await handled.ask(ops.ENERGY, REAL)
+    order = [one.memory_id for one in report.faintest]
+    assert order == [ends.id, fades.id, done.id, kept.id]
+    assert [one.leaves_at is None for one in report.faintest] == [False, False, False, True]
+
+
 async def test_promotions_name_what_is_ready_and_what_lacks_little(handled: HandledStore) -> None:
     """A candidate says what it lacks."""
     earned = {"selectivity": 0.6, "consolidation_passes": 3}
@@ -99,6 +139,16 @@ async def test_promotions_name_what_is_ready_and_what_lacks_little(handled: Hand
         nearly.id: 1,
     }
     assert report.habits == 0
+
+
+async def test_what_was_promoted_is_no_candidate_any_more(handled: HandledStore) -> None:
+    """It stands among the habits, and lacks nothing."""
+    earned = {"selectivity": 0.6, "consolidation_passes": 3}
+    await told(handled, "The user always drinks tea", **earned)
+    assert len((await handled.ask(ops.PROMOTIONS, REAL)).candidates) == 1
+    await handled.ask(PROMOTE, RunPass())
+    report = await handled.ask(ops.PROMOTIONS, REAL)
+    assert (report.habits, report.candidates) == (1, ())
 
 
 async def test_inspecting_explains_every_number(handled: HandledStore) -> None:
@@ -248,6 +298,16 @@ async def test_health_finds_decay_that_is_too_eager(
     kept = [turn(ADA, f"kept {n}", ago(3)) for n in range(20)]
     await handled.keep(*gone, *kept)
     assert (Ailment.EAGER_DECAY in await ailments(handled)) == eager
+
+
+async def test_what_ends_at_its_own_date_is_no_eager_decay(handled: HandledStore) -> None:
+    """Turns that were kept for hours, as their application asked, are no sign of an illness."""
+    ended = {"status": MemoryStatus.EXPIRED, "expires_at": ago(1), "expired_at": ago(1)}
+    await handled.keep(
+        *(turn(ADA, f"for today {n}", ago(2), **ended) for n in range(30)),
+        *(turn(ADA, f"kept {n}", ago(2)) for n in range(20)),
+    )
+    assert await ailments(handled) == set()
 
 
 async def test_a_recalled_memory_has_one_confidence(handled: HandledStore) -> None:

@@ -13,9 +13,11 @@ from engram.consolidation.forgetting import Forgetter
 from engram.digests.stage import Digests
 from engram.domain.confidence import SEED_IMPORTED, Verification
 from engram.domain.memories import (
+    DIGEST_FORMS,
     Category,
     DerivedMemory,
     Episode,
+    Evidence,
     LifecycleState,
     MemoryForm,
     MemoryStatus,
@@ -217,6 +219,21 @@ async def test_turns_are_neither_confirmed_nor_disputed(handled: HandledStore) -
         await handled.ask(saying("confirm"), about("6f1c1b0e-5d0f-5f3e-9a43-1f2f8f0c7a11"))
 
 
+@pytest.mark.parametrize("form", DIGEST_FORMS)
+async def test_digests_are_not_judged_themselves(handled: HandledStore, form: MemoryForm) -> None:
+    """Else an old profile comes back beside the newest; kept from fading they may be."""
+    digest = knowledge(ADA, "The user: lives in Rome.", ago(1), form=form)
+    await handled.keep(digest)
+    for name in ("confirm", "dispute", "demote"):
+        for dry_run in (True, False):
+            with pytest.raises(InvalidInput, match=f"A {form} says only what other") as refused:
+                await handled.ask(saying(name), about(digest.id, dry_run=dry_run))
+            assert "Rome" not in str(refused.value)
+    assert (await handled.now_is(digest)).revision == 0
+    kept = await handled.ask(saying("protect"), about(digest.id))
+    assert kept.memory.policy_class is PolicyClass.PROTECTED
+
+
 async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
     """Archived by hand once; a dry run only says so; what is protected stays."""
     told = knowledge(ADA, "The user likes tea", ago(1))
@@ -242,7 +259,10 @@ async def test_putting_aside_and_bringing_back(handled: HandledStore) -> None:
 async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
     handled: HandledStore,
 ) -> None:
-    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither."""
+    """Refuted, neither answers, whatever passes run; confirmed, both do; put aside, neither.
+
+    What is put aside is told of both, before and after.
+    """
     told = knowledge(ADA, HABIT, ago(1))
     await handled.keep(turn(ADA, HABIT, ago(1)), told)
     habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
@@ -267,10 +287,33 @@ async def test_what_is_said_of_a_habit_is_said_of_what_it_came_from(
         assert isinstance(confirmed, DerivedMemory)
         assert confirmed.confidence.verification is Verification.USER_CONFIRMED
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
-        await handled.ask(saying("demote"), about(of))
+        tried = await handled.ask(saying("demote"), about(of, dry_run=True))
+        assert [one.memory_id for one in tried.changes][:1] == [of]
+        assert {one.memory_id for one in tried.changes} == {told.id, habit_id}
+        done = await handled.ask(saying("demote"), about(of))
+        assert done.changes == tried.changes
         assert await both() == [(MemoryStatus.ARCHIVED, False)] * 2
         await handled.ask(saying("confirm"), about(of))
         assert await both() == [(MemoryStatus.ACTIVE, False)] * 2
+
+
+async def test_a_habit_stands_as_what_it_was_made_of_does(handled: HandledStore) -> None:
+    """The knowledge quotes the words; where that is gone, the habit rests on its turns."""
+    said = turn(ADA, HABIT, ago(1))
+    for words, stands in ((HABIT, True), ("never said", False)):
+        quoted = (Evidence(episode_id=said.id, words=words),)
+        told = knowledge(ADA, HABIT, ago(1), evidence=quoted)
+        await handled.keep(said, told)
+        habit_id = (await handled.ask(saying("force-promote"), about(told.id))).habit_id
+        assert habit_id is not None
+        for one in (told.id, habit_id):
+            found = await handled.ask(VERIFY, AboutMemory(memory_id=one))
+            assert (found.ok, len(found.evidence)) == (stands, int(stands))
+        await handled.store.delete(ADA, MemoryType.SEMANTIC, (told.id,))
+        assert (await handled.ask(VERIFY, AboutMemory(memory_id=habit_id))).ok
+        await handled.store.delete(ADA, MemoryType.EPISODIC, (said.id,))
+        assert not (await handled.ask(VERIFY, AboutMemory(memory_id=habit_id))).ok
+        await handled.store.delete(ADA, MemoryType.PROCEDURAL, (habit_id,))
 
 
 async def test_what_was_denied_is_no_habit_by_hand_either(handled: HandledStore) -> None:
