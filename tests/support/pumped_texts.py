@@ -306,6 +306,8 @@ def _compiled(value: object) -> Iterator[re.Pattern[str]]:
 
 # What _known_work takes on the two cores that the bars were set on, when nothing disturbs them.
 _KNOWN_SECONDS = 0.0033
+# What the machine does beside it may disturb three in a row.
+_TRIES = 9
 _KNOWN_PATTERN = re.compile(r"(\w+)\s+(?:and|or)\b|\b[A-Z]\w*")
 _KNOWN_TEXT = "I live in Oslo and work at Ikea. My sister or her friend said so to Anna. " * 400
 
@@ -314,10 +316,13 @@ def seconds(read: Callable[[str], object], text: str, *, bar: float) -> float:
     """How long it takes to read, stopped at ten times the bar.
 
     The verdict is about the rules and not about the machine: what is over the bar is measured
-    again, in units of work that is known to grow with the text and is done at the same moment.
+    again, in units of work that is known to grow with the text and is done at the same moment,
+    until once it is not.
     """
-    first = _once(read, text, 10 * bar)
-    return first if first <= bar else min(_in_known_units(read, text, 10 * bar) for _ in range(3))
+    took = [_once(read, text, 10 * bar)]
+    while took[-1] > bar and len(took) <= _TRIES:
+        took.append(_in_known_units(read, text, 10 * bar))
+    return took[0] if len(took) == 1 else min(took[1:])
 
 
 def _in_known_units(read: Callable[[str], object], text: str, most: float) -> float:
