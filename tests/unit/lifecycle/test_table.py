@@ -376,6 +376,19 @@ def test_looking_ahead_counts_each_step_from_its_own_moment() -> None:
     assert past.archived_at == day(80)
 
 
+def test_a_memory_leaves_by_the_rule_that_comes_first() -> None:
+    """By its own date, or else by fading; never where it is protected, and not once more."""
+    book, turn = rulebook(ERASING, "default"), episode()
+    assert book.leaves_at(episode(expires_at=day(2))) == day(2)
+    fading = book.leaves_at(turn)
+    assert fading is not None
+    assert after(turn, fading - HOUR, ERASING).status is MemoryStatus.ACTIVE
+    assert after(turn, fading, ERASING).status is MemoryStatus.ARCHIVED
+    assert book.leaves_at(decisions.protect(turn, T0, ERASING).memory) is None
+    assert book.leaves_at(gone()) is None
+    assert review_at(gone(), ERASING) is not None
+
+
 def test_time_alone_never_erases() -> None:
     """By default whatever left stays for ever, and is never due again."""
     for memory in (episode(), semantic(confidence={"extraction": 0.1}), negation()):
