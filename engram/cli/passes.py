@@ -89,7 +89,7 @@ def _address_of_owner(folder: Path) -> str:
             "The process that owns the folder has not said where its Temporal server is.",
             hint="It may be starting or ending; try again.",
         )
-    return f"127.0.0.1:{record.port}"
+    return record.address
 
 
 # --- commands that run passes by hand: consolidation, decay, promotion

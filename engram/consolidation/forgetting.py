@@ -257,7 +257,7 @@ class Forgetter:
 
     async def _came_from(self, scope: Scope, memory: AnyMemory) -> list[AnyMemory]:
         """The knowledge that a habit was made of: it has the same words, and would answer next."""
-        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        origin = memory.promoted_from
         if origin is None:
             return []
         return list((await self.repository.get(scope, (origin,), _SEMANTIC)).values())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar
 
 from pydantic import Field, PrivateAttr, TypeAdapter
 
@@ -406,6 +406,11 @@ class Memory(StoredValue):
         return Scope(namespace=self.namespace, user_id=self.user_id)
 
     @property
+    def promoted_from(self) -> str | None:
+        """Of a habit, the id of the knowledge that it was made of."""
+        return self.vitals.promoted_from if self.vitals is not None else None
+
+    @property
     def indexed_text(self) -> str:
         """The text that is embedded and searched."""
         return self.content
@@ -569,6 +574,11 @@ class SemanticMemory(DerivedMemory):
     entities: tuple[str, ...] = ()
     selectivity: float = Field(default=0.0, ge=0, le=1)
     consolidation_passes: int = Field(default=1, ge=0)
+
+
+def is_digest(memory: Memory) -> TypeGuard[SemanticMemory]:
+    """Whether it is composed from other memories, and anew when they change."""
+    return isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS
 
 
 def is_excerpt(memory: Memory) -> bool:

@@ -55,6 +55,11 @@ class ServerRecord:
     ui_port: int | None
     db: str
 
+    @property
+    def address(self) -> str:
+        """host:port of its gRPC service."""
+        return f"{LOOPBACK}:{self.port}"
+
     def write(self, path: Path) -> None:
         """Keep it; a reader sees the old record or this one, nothing between."""
         write_record(path, asdict(self))

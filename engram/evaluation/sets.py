@@ -29,7 +29,7 @@ from engram.evaluation.questions import exported_talk
 from engram.evaluation.talks import Talk, TalkQuestion
 from engram.transfer.readers.lines import numbered, parsed
 from engram.transfer.readers.locomo import sample_turns
-from engram.transfer.readers.reading import FoundTurn
+from engram.transfer.readers.reading import FoundTurn, line_of
 
 MISLEADING: Final = "5 misleading"
 """The kind whose evidence is the turn that misleads; never part of the overall figures."""
@@ -75,8 +75,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"broken at line {error.lineno}"
     if isinstance(error, UnicodeDecodeError):
-        line = error.object.count(b"\n", 0, error.start) + 1
-        return f"not UTF-8 at line {line}"
+        return f"not UTF-8 at line {line_of(error)}"
     return type(error).__name__
 
 

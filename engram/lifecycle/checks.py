@@ -81,8 +81,8 @@ def references(memory: AnyMemory) -> set[str]:
         found.update(memory.source_episode_ids, memory.related_ids, memory.supersedes)
         if memory.superseded_by is not None:
             found.add(memory.superseded_by)
-    if memory.vitals is not None and memory.vitals.promoted_from is not None:
-        found.add(memory.vitals.promoted_from)
+    if memory.promoted_from is not None:
+        found.add(memory.promoted_from)
     return found
 
 

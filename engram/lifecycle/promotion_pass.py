@@ -378,14 +378,14 @@ class Promoter:
             limit=MOST_AT_ONCE // 10,
             cursor=position.cursor,
         )
-        origins = {m.vitals.promoted_from for m in page.memories if m.vitals is not None}
+        origins = {memory.promoted_from for memory in page.memories}
         sources = await self.repository.get(
             request.scope, [one for one in origins if one is not None], _SEMANTIC
         )
         before: dict[str, tuple[str, str]] = {}
 
         def change(memory: AnyMemory) -> AnyMemory | None:
-            origin = memory.vitals.promoted_from if memory.vitals is not None else None
+            origin = memory.promoted_from
             source = sources.get(origin) if origin is not None else None
             if not isinstance(memory, ProceduralMemory) or not isinstance(source, SemanticMemory):
                 return None

@@ -20,7 +20,6 @@ from engram.contracts.lifecycle import (
 )
 from engram.domain.memories import (
     DERIVED_TYPES,
-    DIGEST_FORMS,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -28,6 +27,7 @@ from engram.domain.memories import (
     MemoryType,
     NegationFact,
     SemanticMemory,
+    is_digest,
 )
 from engram.domain.scope import Scope
 from engram.domain.turns import SaidAt
@@ -254,7 +254,7 @@ class Reviewer:
         for kind in DERIVED_TYPES if over else ():
             async for page in every_page(self.repository, scope, kind, where=where):
                 for memory in page:
-                    if not isinstance(memory, DerivedMemory) or _is_composed(memory):
+                    if not isinstance(memory, DerivedMemory) or is_digest(memory):
                         continue
                     drawn_from = over.intersection(memory.source_episode_ids)
                     if drawn_from - found and not goes_too(memory):
@@ -370,11 +370,6 @@ def _goes(settled: Settled) -> bool:
 
 def _nothing_goes(_: AnyMemory) -> bool:
     return False
-
-
-def _is_composed(memory: DerivedMemory) -> bool:
-    """Whether it is a digest, which is composed anew from what is left."""
-    return isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS
 
 
 def _is_due(memory: AnyMemory, now: datetime, book: Rulebook) -> bool:

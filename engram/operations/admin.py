@@ -359,7 +359,7 @@ class InspectionHandlers:
             promoted=tuple(
                 PromotedMemory(
                     habit_id=habit.id,
-                    source_id=habit.vitals.promoted_from if habit.vitals else None,
+                    source_id=habit.promoted_from,
                     status=habit.status,
                     promoted_at=habit.created_at,
                 )

@@ -17,12 +17,12 @@ from engram.digests.stage import Digests
 from engram.digests.versions import Composer
 from engram.domain.access import Access
 from engram.domain.memories import (
-    DIGEST_FORMS,
     AnyMemory,
     Episode,
     PolicyClass,
     ProceduralMemory,
     SemanticMemory,
+    is_digest,
 )
 from engram.domain.rules import DigestPolicy, LifecycleRules
 from engram.domain.scope import Scope
@@ -249,7 +249,7 @@ class LifecycleHandlers:
 
     async def _came_from(self, scope: Scope, memory: AnyMemory) -> AnyMemory:
         """The knowledge that a habit came from, if it is there; else the memory itself."""
-        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        origin = memory.promoted_from
         if origin is None:
             return memory
         return (await self._repository.get(scope, (origin,), fresh=True)).get(origin, memory)
@@ -356,7 +356,7 @@ def _refuse_digest(memory: AnyMemory, action: UserAction) -> None:
         InvalidInput: it is one.
     """
     judged = action.settles is not None or action.puts_aside
-    if judged and isinstance(memory, SemanticMemory) and memory.form in DIGEST_FORMS:
+    if judged and is_digest(memory):
         raise InvalidInput(
             f"A {memory.form} says only what other memories say: it follows them.",
             allowed="a memory that it is composed from",

@@ -310,7 +310,7 @@ class MemoryHandlers:
         """
         memory = await one_memory(self._repository, scope, asked.memory_id)
         sources = memory.source_episode_ids if isinstance(memory, DerivedMemory) else ()
-        origin = memory.vitals.promoted_from if memory.vitals is not None else None
+        origin = memory.promoted_from
         made_of = None
         if origin is not None:
             made_of = (await self._repository.get(scope, (origin,))).get(origin)

@@ -323,7 +323,7 @@ def _digest(memory: SemanticMemory) -> Hashable:
 def _told(memory: AnyMemory) -> tuple[str, ...]:
     """What a habit, a digest or a summary is made from."""
     if isinstance(memory, ProceduralMemory):
-        source = memory.vitals.promoted_from if memory.vitals is not None else None
+        source = memory.promoted_from
         return () if source is None else (source,)
     if not isinstance(memory, SemanticMemory):
         return ()

@@ -20,7 +20,7 @@ from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
 from engram.transfer.readers import chatgpt, claude, lines, locomo, transcript
-from engram.transfer.readers.reading import ReadEntry
+from engram.transfer.readers.reading import ReadEntry, line_of
 
 EXPORT_MARK: Final = "engram_export"
 
@@ -195,8 +195,7 @@ def _check_encoding(head: bytes) -> None:
         # It may end within a character.
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError as error:
-        line = head.count(b"\n", 0, error.start) + 1
-        raise UnreadableSource(f"The file is not UTF-8 at line {line}.") from None
+        raise UnreadableSource(f"The file is not UTF-8 at line {line_of(error)}.") from None
 
 
 def _first_line(start: bytes) -> object:

@@ -56,7 +56,7 @@ async def _updates(folder: Path) -> None:
     """The floor: as many bare updates, with the same pauses, on the memory's own server."""
     server = ServerRecord.read(DataFolder(folder).server_record)
     assert server is not None
-    async with bare_sessions(f"127.0.0.1:{server.port}", USERS) as bare:
+    async with bare_sessions(server.address, USERS) as bare:
         await asyncio.gather(*map(_update, bare, _chances()))
 
 

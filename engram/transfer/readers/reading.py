@@ -12,6 +12,12 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 from engram.errors import UnreadableSource
 
+
+def line_of(error: UnicodeDecodeError) -> int:
+    """The line, from 1, of the first byte that is no text."""
+    return error.object.count(b"\n", 0, error.start) + 1
+
+
 # --- what readers find in a source: turns, and what they leave out and why
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import BinaryIO, Final
 
 from engram.errors import UnreadableSource
-from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry
+from engram.transfer.readers.reading import FoundTurn, LeftOut, ReadEntry, line_of
 
 MOST_TRANSCRIPT_BYTES: Final = 64 * 1024 * 1024
 
@@ -94,8 +94,7 @@ def read(stream: BinaryIO, session: str = "transcript") -> Iterator[ReadEntry]:
     try:
         lines = _LINE_END.split(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableSource(f"The file is not UTF-8 at line {line}.") from None
+        raise UnreadableSource(f"The file is not UTF-8 at line {line_of(error)}.") from None
     heads = _heads(lines)
     if not heads:
         raise UnreadableSource(
