@@ -28,7 +28,6 @@ from engram.temporal.connection import connect_client
 from engram.temporal.keys import FolderKeyStore
 from tests.support.clock import NOW
 from tests.support.compiled_tests import compile_all_tests
-from tests.support.daily_fifth import fifth_of, in_fifth
 from tests.support.edge_stores import borrowed_store
 from tests.support.folders import quick_folder
 from tests.support.left_behind import nothing_left_behind
@@ -36,6 +35,7 @@ from tests.support.qdrant_servers import Node, cluster_of, one_server
 from tests.support.stores import worker_settings
 from tests.support.temporal_server import development_server, wait_until_it_listens
 from tests.support.temporary_files import keep_temporary_files_in_memory
+from tests.support.weekday_share import in_share, share_of
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 # A shell that starts the suite in the background has it, and every process that tests
@@ -59,13 +59,13 @@ _COMPILED = "engram/compiled"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--fifth``: a fifth of what was chosen, another each day."""
+    """``--seventh``: a seventh of what was chosen, each weekday another."""
     parser.addoption(
-        "--fifth",
+        "--seventh",
         nargs="?",
         const="today",
-        choices=["today", "0", "1", "2", "3", "4"],
-        help="run a fifth of the chosen tests: today's, or that one",
+        choices=["today", *"0123456"],
+        help="run a seventh of the chosen tests: today's, or that one",
     )
 
 
@@ -106,11 +106,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """After the choice and the shuffling: another fifth goes, who waits long begins first."""
-    fifth = config.getoption("fifth")
-    if fifth is not None:
-        number = fifth_of(datetime.now(UTC).date()) if fifth == "today" else int(fifth)
-        chosen = in_fifth(items, number)
+    """What has another weekday goes, and what waits long begins first."""
+    share = config.getoption("seventh")
+    if share is not None:
+        number = share_of(datetime.now(UTC).date()) if share == "today" else int(share)
+        chosen = in_share(items, number)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -2,8 +2,8 @@
 
     python -m tests.mutation                       # everything
     python -m tests.mutation domain.buffer         # modules whose name ends so
-    python -m tests.mutation --fifth               # every fifth mutant, others each day
-    python -m tests.mutation --fifth 2             # every fifth, beginning with the second
+    python -m tests.mutation --seventh             # every seventh mutant, each weekday others
+    python -m tests.mutation --seventh 2           # every seventh, beginning with the third
     python -m tests.mutation domain.buffer --again # only what lived the last time
 
 A mutant that lives has to stand in ``survivors.toml`` with the reason why that is right.
@@ -34,7 +34,7 @@ from tests.mutation.trials import (
     try_swapped,
     was_killed,
 )
-from tests.support.daily_fifth import fifth_of
+from tests.support.weekday_share import PARTS, share_of
 
 BAR: Final = 0.90
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if mutant.where.partition(".")[0] not in target.left_out
     ]
     names = [mutant.key for mutant in mutants]
-    if asked.fifth is not None:
-        today = fifth_of(datetime.now(UTC).date())
-        mutants = mutants[today if asked.fifth == "today" else int(asked.fifth) - 1 :: 5]
+    if asked.seventh is not None:
+        today = share_of(datetime.now(UTC).date())
+        mutants = mutants[today if asked.seventh == "today" else int(asked.seventh) :: PARTS]
     if asked.again:
         lived = {tuple(key) for key in json.loads((WORK / "survivors.json").read_text())}
         mutants = [mutant for mutant in mutants if mutant.key in lived]
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     survivors = [outcome for outcome in outcomes if not outcome.killed]
     (WORK / "survivors.json").write_text(json.dumps([o.mutant.key for o in survivors]))
     reasons = reasons_by_mutant()
-    whole = not (asked.again or asked.fifth is not None)
+    whole = not (asked.again or asked.seventh is not None)
     problems = [
         *_unexplained(survivors, reasons),
         *_outdated(reasons, {t.module for t in targets}, names, survivors, whole=whole),
@@ -214,7 +214,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("modules", nargs="*", help="modules whose dotted name ends so; or all")
     parser.add_argument(
-        "--fifth", nargs="?", const="today", choices=["today", *"12345"], help="every fifth mutant"
+        "--seventh",
+        nargs="?",
+        const="today",
+        choices=["today", *"0123456"],
+        help="every seventh mutant",
     )
     parser.add_argument("--again", action="store_true", help="only what lived the last time")
     parser.add_argument("--processes", type=int, default=2, help="how many at once")
