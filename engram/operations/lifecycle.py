@@ -218,15 +218,19 @@ class LifecycleHandlers:
             return await self._make_habit(scope, before, now, dry_run=asked.dry_run)
         meant = before if action.settles is None else await self._came_from(scope, before)
         alike = await self._said_alike(scope, before) if action.puts_aside else (meant,)
+        rivals = await self._gives_way(scope, meant) if action.settles else {}
+        steps = {
+            one.id: decisions.dispute(one, now, self._rules).transitions for one in rivals.values()
+        }
         if asked.dry_run:
             tried = {one.id: action.decide(one, now, self._rules) for one in alike}
-            steps = {key: changed.transitions for key, changed in tried.items()}
+            steps |= {key: changed.transitions for key, changed in tried.items()}
             after = _beside(before, tried[meant.id].memory)
-            return Acted(memory=after, changes=_changes(alike, steps), dry_run=True)
-        steps = {}
-        beaten: tuple[str, ...] = ()
+            changes = _changes((*alike, *rivals.values()), steps)
+            return Acted(memory=after, changes=changes, dry_run=True)
+        beaten = tuple(rivals)
         if action.settles is not None:
-            beaten = await self._settle_others(scope, meant, action.settles, now)
+            await self._settle_others(scope, meant, action.settles, beaten, now)
 
         def change(memory: AnyMemory) -> AnyMemory | None:
             changed = action.decide(memory, now, self._rules)
@@ -245,7 +249,7 @@ class LifecycleHandlers:
         if action.moves:
             await self._compose(scope, meant, (*beaten, *ids, before.id), now)
         memory = await one_memory(self._repository, scope, asked.memory_id)
-        return Acted(memory=memory, changes=_changes(alike, steps))
+        return Acted(memory=memory, changes=_changes((*alike, *rivals.values()), steps))
 
     async def _came_from(self, scope: Scope, memory: AnyMemory) -> AnyMemory:
         """The knowledge that a habit came from, if it is there; else the memory itself."""
@@ -263,21 +267,25 @@ class LifecycleHandlers:
         alike = (memory, await self._came_from(scope, memory), *found.values())
         return tuple({one.id: one for one in alike}.values())
 
-    async def _settle_others(
-        self, scope: Scope, before: AnyMemory, holds: bool, now: datetime
-    ) -> tuple[str, ...]:
-        """What the user's word means for what it was in dispute with; its own end comes last.
+    async def _gives_way(self, scope: Scope, memory: AnyMemory) -> dict[str, AnyMemory]:
+        """What is there of that which is refuted if the user says that ``memory`` holds."""
+        rivals = await self._settler.rivals(scope, memory)
+        return await self._repository.get(scope, rivals, fresh=True) if rivals else {}
 
-        Returns:
-            What gave way to it.
-        """
-        if not holds:
+    async def _settle_others(
+        self,
+        scope: Scope,
+        before: AnyMemory,
+        holds: bool,
+        beaten: tuple[str, ...],
+        now: datetime,
+    ) -> None:
+        """What the user's word means for what it was in dispute with; its own end comes last."""
+        if holds:
+            await self._settler.refute(scope, beaten, before.id, now)
+        else:
             await self._settler.free_others(scope, (before.id,))
             await self._settler.bring_back(scope, (before,))
-            return ()
-        beaten = await self._settler.rivals(scope, before)
-        await self._settler.refute(scope, beaten, before.id, now)
-        return beaten
 
     async def _tell_reviews(self, scope: Scope, before: AnyMemory) -> None:
         await follow_sources(self._repository, scope, (before.id,), self._new_write_id)

@@ -470,8 +470,8 @@ class Acted(Answered):
 
     Attributes:
         memory: As it is now; after a dry run, as it would be.
-        changes: The steps that this made, in its life and in that of the habit made of it, or of
-            what it was made of; empty if it was so already.
+        changes: The steps that this made: in its life, in that of the habit made of it or of what
+            it was made of, and in those of what it refutes; empty if it was so already.
         habit_id: The habit that it became, if it was promoted to one.
         dry_run: Whether nothing was written.
     """

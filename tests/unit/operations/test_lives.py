@@ -85,7 +85,7 @@ async def test_disputing_lowers_and_confirming_settles(handled: HandledStore) ->
 
 
 async def test_reviews_are_told_what_the_user_settles(handled: HandledStore) -> None:
-    """Of each pair that is settled, and of what is refuted; a dry run tells nobody."""
+    """Of each settled pair and of what is refuted; a dry run names that, and tells nobody."""
     tea, milk = (knowledge(ADA, f"The user drinks {what}", ago(4)) for what in ("tea", "milk"))
     pair = (min(tea.id, milk.id), max(tea.id, milk.id))
     await handled.keep(
@@ -96,8 +96,10 @@ async def test_reviews_are_told_what_the_user_settles(handled: HandledStore) -> 
     assert isinstance(dry.memory, SemanticMemory)
     assert dry.memory.disputed_with == ()
     assert (handled.reviews.settled, handled.reviews.opened) == ([], [])
-    await handled.ask(saying("confirm"), about(tea.id))
+    done = await handled.ask(saying("confirm"), about(tea.id))
     assert (handled.reviews.settled, handled.reviews.opened) == ([pair], [])
+    assert [one.target for one in done.changes if one.memory_id == milk.id] == ["superseded"]
+    assert dry.changes == done.changes
     gone = await handled.now_is(milk)
     assert isinstance(gone, SemanticMemory)
     assert (gone.status, gone.superseded_by) == (MemoryStatus.SUPERSEDED, tea.id)
