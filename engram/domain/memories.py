@@ -352,6 +352,8 @@ class Memory(StoredValue):
         vitals: Energy and what else happened to it; None while nothing has.
         archived_at: When it was archived.
         expired_at: When it expired.
+        left_by: By which lifecycle rule it left the answers; None while it answers, where it was
+            replaced, and where it left before that was noted.
         review_at: The earliest moment at which a rule could change it; None for never.
         policy_fingerprint: The rules that ``review_at`` was computed by.
     """
@@ -383,6 +385,7 @@ class Memory(StoredValue):
     vitals: Vitals | None = None
     archived_at: Moment | None = None
     expired_at: Moment | None = None
+    left_by: str | None = None
     review_at: Moment | None = None
     policy_fingerprint: str | None = None
 

@@ -311,10 +311,10 @@ def _applied(memory: AnyMemory, row: TransitionRule, now: datetime) -> AnyMemory
 def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str, Any]:
     match row.aspect:
         case Aspect.STATUS:
-            return _new_status(memory, MemoryStatus(row.target), now)
+            return _new_status(memory, MemoryStatus(row.target), now, row.name)
         case Aspect.LIFECYCLE:
             left = now if row.target == LifecycleState.ARCHIVED else None
-            stamps = {"archived_at": left, "expired_at": None}
+            stamps = {"archived_at": left, "expired_at": None, "left_by": None}
             return {"lifecycle": LifecycleState(row.target), **stamps}
         case Aspect.PLACEMENT:
             return {"placement": Placement(row.target)}
@@ -332,8 +332,11 @@ def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str,
             return {}
 
 
-def _new_status(memory: AnyMemory, status: MemoryStatus, now: datetime) -> dict[str, Any]:
+def _new_status(
+    memory: AnyMemory, status: MemoryStatus, now: datetime, by: str | None = None
+) -> dict[str, Any]:
     left: dict[str, Any] = {"status": status, "archived_at": None, "expired_at": None}
+    left["left_by"] = None if status is MemoryStatus.ACTIVE else by
     if is_refuted(memory):
         left |= {"refuted_at": None, "superseded_by": None, "superseded_known_at": None}
     match status:
@@ -439,6 +442,14 @@ def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
     if isinstance(memory, SemanticMemory):
         changes["disputed_with"] = ()
     return _changed(fired.memory or memory, changes, fired.transitions)
+
+
+def why_left(memory: AnyMemory) -> str | None:
+    """By which rule a memory left the answers, in words; None if none is noted."""
+    if memory.left_by is None:
+        return None
+    meant = (row.condition for row in TABLE if row.name == memory.left_by)
+    return f"left by {memory.left_by}: {next(meant, 'a rule of another version')}"
 
 
 def rivals_of(memory: AnyMemory) -> tuple[str, ...]:

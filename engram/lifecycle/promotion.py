@@ -214,6 +214,7 @@ _WHETHER_IT_HOLDS: Final = (
     "valid_to",
     "superseded_known_at",
     "refuted_at",
+    "left_by",
 )
 
 

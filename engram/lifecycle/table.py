@@ -93,7 +93,6 @@ class TransitionRule:
         sources: From which of its values.
         target: To which.
         condition: When, in words.
-        origin: Row of the feature list.
         when: The same as a stretch of time; for other events than time: at all.
         statuses: Only memories of these statuses.
         types: Only memories of these types.
@@ -107,7 +106,6 @@ class TransitionRule:
     sources: tuple[str, ...]
     target: str
     condition: str
-    origin: str
     when: windows.WindowOf = windows.at_once
     statuses: tuple[MemoryStatus, ...] = (MemoryStatus.ACTIVE,)
     types: tuple[MemoryType, ...] = STORED_TYPES
@@ -126,7 +124,7 @@ _NOT_LEFT: Final = (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED)
 
 
 def _leaves(
-    name: str, target: str, condition: str, origin: str, when: windows.WindowOf, **more: object
+    name: str, target: str, condition: str, when: windows.WindowOf, **more: object
 ) -> TransitionRule:
     return TransitionRule(
         name,
@@ -135,7 +133,6 @@ def _leaves(
         _ACTIVE,
         target,
         condition,
-        origin,
         when,
         takes=True,
         **more,  # type: ignore[arg-type]  # types and enabled, checked by Row's users
@@ -151,7 +148,7 @@ def _matures(
     types: tuple[MemoryType, ...] = STORED_TYPES,
 ) -> TransitionRule:
     return TransitionRule(
-        name, Event.TIME, Aspect.LIFECYCLE, sources, target, condition, "D6", when, types=types
+        name, Event.TIME, Aspect.LIFECYCLE, sources, target, condition, when, types=types
     )
 
 
@@ -161,13 +158,12 @@ def _by_hand(
     sources: tuple[str, ...],
     target: str,
     condition: str,
-    origin: str,
     when: windows.WindowOf = windows.at_once,
     **more: object,
 ) -> TransitionRule:
     more.setdefault("statuses", _ALL)
     name = f"{event.value}_{target}"
-    return TransitionRule(name, event, aspect, sources, target, condition, origin, when, **more)  # type: ignore[arg-type]  # statuses and types only
+    return TransitionRule(name, event, aspect, sources, target, condition, when, **more)  # type: ignore[arg-type]  # statuses and types only
 
 
 TABLE: Final[tuple[TransitionRule, ...]] = (
@@ -176,14 +172,12 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "time_to_live",
         _EXPIRED,
         "its own expiry date, or the time to live of its type, has come",
-        "M4, W11",
         windows.time_to_live_over,
     ),
     _leaves(
         "speculation",
         _EXPIRED,
         "speculative, and not confirmed within `expiry.speculative_days`",
-        "D7, C9",
         windows.never_confirmed,
         types=_DERIVED_TYPES,
     ),
@@ -191,7 +185,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "commitment",
         _ARCHIVED,
         "a commitment, resolved `expiry.commitment_days` ago",
-        "D8",
         windows.commitment_over,
         types=(MemoryType.SEMANTIC,),
     ),
@@ -199,7 +192,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "retention",
         _ARCHIVED,
         "retention score below `retention.archive_below`",
-        "D1",
         windows.faded,
         enabled=_retention,
     ),
@@ -207,7 +199,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         "energy",
         _EXPIRED,
         "energy below `energy.expire_below`",
-        "D2",
         windows.faded,
         enabled=_energy,
     ),
@@ -216,7 +207,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _ARCHIVED,
         "older than `archival.age_days`, importance below `archival.importance_below`, at most "
         "`archival.most_accesses` recalls, no correction, no protected category",
-        "D9",
         windows.old_and_unused,
         types=(MemoryType.FACTUAL, MemoryType.SEMANTIC),
         enabled=_archival,
@@ -226,7 +216,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _ARCHIVED,
         "never recalled, older than `expiry.demote_days`, effective confidence below "
         "`expiry.demote_below`",
-        "C8, D4",
         windows.debris,
         types=_DERIVED_TYPES,
     ),
@@ -238,7 +227,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         ERASED_STATE,
         "out of the answers for `expiry.erase_after_days`; looked at daily, a turn not before the "
         "last that was concluded from it, a denial not before the last that it denies",
-        "D11",
         windows.kept_long_enough,
         statuses=_ALL,
         takes=True,
@@ -277,7 +265,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _LIVING,
         _STATE.STALE.value,
         "decay score has reached `value.stale_at`",
-        "D6",
         windows.grown_stale,
         takes=True,
     ),
@@ -302,7 +289,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (*_LIVING, _STATE.STALE.value),
         _STATE.ARCHIVED.value,
         "superseded, and `expiry.erase_after_days` is set, which counts from here",
-        "D6, D11",
         statuses=(MemoryStatus.SUPERSEDED,),
         takes=True,
         enabled=_erasing,
@@ -315,7 +301,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Tier.WORKING.value,),
         Tier.SHORT_TERM.value,
         "energy has reached `energy.to_short_term`",
-        "D2, D4",
         windows.reached_short_term,
         enabled=_energy,
     ),
@@ -326,7 +311,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Tier.SHORT_TERM.value,),
         Tier.LONG_TERM.value,
         "energy has reached `energy.to_long_term` (crystallisation)",
-        "D2, D4",
         windows.reached_long_term,
         enabled=_energy,
     ),
@@ -337,7 +321,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Tier.WORKING.value,),
         Tier.SHORT_TERM.value,
         "energy is at least `energy.at_session_end`",
-        "D2",
         windows.lively_at_session_end,
         enabled=_energy,
     ),
@@ -349,7 +332,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Placement.HOT.value,),
         Placement.COLD.value,
         "older than `placement.cold_after_days`, placement value at most `placement.cold_at`",
-        "D10",
         windows.not_worth_keeping_hot,
         takes=True,
         enabled=_placing,
@@ -361,7 +343,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Placement.COLD.value,),
         Placement.HOT.value,
         "placement value at least `placement.hot_at`, or protected",
-        "D10",
         windows.worth_keeping_hot,
         enabled=_placing,
     ),
@@ -372,7 +353,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _LEFT_STATUSES,
         MemoryStatus.ACTIVE.value,
         "a further turn says the same",
-        "D7",
         types=_DERIVED_TYPES,
     ),
     _by_hand(
@@ -381,7 +361,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         tuple(v.value for v in VerificationState if v is not VerificationState.USER_CONFIRMED),
         VerificationState.USER_CONFIRMED.value,
         "the user confirms it",
-        "D6, C1",
         types=_DERIVED_TYPES,
     ),
     _by_hand(
@@ -390,7 +369,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (*_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
         MemoryStatus.ACTIVE.value,
         "the user confirms what had left; what was replaced only if it was refuted",
-        "D6",
         windows.can_return,
         types=_DERIVED_TYPES,
     ),
@@ -400,7 +378,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         tuple(s.value for s in _STATE if s is not _STATE.VALIDATED),
         _STATE.VALIDATED.value,
         "the user confirms it",
-        "D6",
         types=_DERIVED_TYPES,
         statuses=_NOT_LEFT,
     ),
@@ -410,7 +387,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         tuple(v.value for v in VerificationState if v is not VerificationState.DISPUTED),
         VerificationState.DISPUTED.value,
         "the user disputes it",
-        "D6, C1",
         types=_DERIVED_TYPES,
     ),
     _by_hand(
@@ -419,7 +395,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (_STATE.VALIDATED.value, _STATE.ACTIVE.value),
         _STATE.CANDIDATE.value,
         "the user disputes it",
-        "D6",
         types=_DERIVED_TYPES,
     ),
     _by_hand(
@@ -428,7 +403,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (*_ACTIVE, *_LEFT_STATUSES, MemoryStatus.SUPERSEDED.value),
         MemoryStatus.SUPERSEDED.value,
         "the user disputes it: refuted, it leaves the answers, of any time, and stays readable",
-        "D6",
         windows.can_be_refuted,
         types=_DERIVED_TYPES,
     ),
@@ -438,7 +412,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (PolicyClass.EPHEMERAL.value, PolicyClass.DURABLE.value),
         PolicyClass.PROTECTED.value,
         "the user protects it; its own expiry date is dropped",
-        "D6",
     ),
     _by_hand(
         Event.PROTECTED,
@@ -446,7 +419,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _LEFT_STATUSES,
         MemoryStatus.ACTIVE.value,
         "the user protects what had left",
-        "D6",
     ),
     _by_hand(
         Event.UNPROTECTED,
@@ -454,7 +426,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (PolicyClass.PROTECTED.value,),
         PolicyClass.DURABLE.value,
         "the user takes the protection back (ephemeral where its type has a time to live)",
-        "D6",
     ),
     _by_hand(
         Event.DEMOTED,
@@ -462,7 +433,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         _ACTIVE,
         MemoryStatus.ARCHIVED.value,
         "archived by hand; not if protected",
-        "D4",
         takes=True,
     ),
     _by_hand(
@@ -471,7 +441,6 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Tier.SHORT_TERM.value,),
         Tier.LONG_TERM.value,
         "promoted by hand",
-        "D4, O3",
     ),
     _by_hand(
         Event.FORCED,
@@ -479,6 +448,5 @@ TABLE: Final[tuple[TransitionRule, ...]] = (
         (Tier.WORKING.value,),
         Tier.SHORT_TERM.value,
         "promoted by hand",
-        "D4, O3",
     ),
 )

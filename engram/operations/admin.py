@@ -23,7 +23,7 @@ from engram.domain.memories import (
 from engram.domain.rules import HealthRules, LifecycleRules
 from engram.domain.scope import Scope
 from engram.lifecycle.checks import Diagnosis, Finding
-from engram.lifecycle.decisions import Rulebook, Transition, lifecycle_of, rulebook
+from engram.lifecycle.decisions import Rulebook, Transition, lifecycle_of, rulebook, why_left
 from engram.lifecycle.due import due_by, of_population, to_consider
 from engram.lifecycle.links import edge_confidence
 from engram.lifecycle.policies import (
@@ -178,7 +178,7 @@ class Inspection(Answered):
     Attributes:
         states: Lifecycle, verification, policy class, tier, term, placement.
         values: Quality, heat, decay score and energy, each 0 or more.
-        explanations: The numbers in words.
+        explanations: The numbers in words; by which rule it left, if one took it.
         leaves_at: When it leaves the answers, by whichever rule comes first, if nothing happens to
             it before; None for never, and for what has left.
         next_step: What a pass would do to it now.
@@ -403,6 +403,8 @@ class InspectionHandlers:
         if isinstance(memory, DerivedMemory):
             recalled = memory.last_accessed_at
             explanations.append(memory.confidence.explain(now, rules.weights, recalled_at=recalled))
+        if (left := why_left(memory)) is not None:
+            explanations.append(left)
         return Inspection(
             memory=memory,
             states={

@@ -29,7 +29,7 @@ from engram.lifecycle.checks import Ailment, Problem
 from engram.lifecycle.policies import trust
 from engram.lifecycle.promotion import promotable
 from engram.operations import admin as ops
-from engram.operations.lifecycle import PROMOTE, RunPass
+from engram.operations.lifecycle import ACTIONS, DECAY, PROMOTE, RunDecay, RunPass
 from engram.operations.memories import ActOn
 from engram.operations.registry import AboutMemory
 from engram.ports import StoreInfo
@@ -125,6 +125,31 @@ async def test_when_a_memory_leaves_is_told_by_the_rule_that_takes_it(
     order = [one.memory_id for one in report.faintest]
     assert order == [ends.id, fades.id, done.id, kept.id]
     assert [one.leaves_at is None for one in report.faintest] == [False, False, False, True]
+
+
+async def test_what_has_left_says_by_which_rule(handled: HandledStore) -> None:
+    """Whether time or the user took it; what comes back says nothing of that any more."""
+    faded, aside, denied = (
+        knowledge(ADA, f"The user likes {what}", ago(4_000)) for what in ("tea", "milk", "rum")
+    )
+    await handled.keep(faded, aside, denied)
+    await handled.ask(ACTIONS["demote"].operation, ActOn(memory_id=aside.id))
+    await handled.ask(ACTIONS["dispute"].operation, ActOn(memory_id=denied.id))
+    await handled.ask(DECAY, RunDecay())
+
+    async def why(memory: AnyMemory) -> list[str]:
+        found = await handled.ask(ops.INSPECT, AboutMemory(memory_id=memory.id))
+        return [one for one in found.explanations if one.startswith("left by")]
+
+    assert await why(faded) == [
+        "left by retention: retention score below `retention.archive_below`"
+    ]
+    assert await why(aside) == ["left by demoted_archived: archived by hand; not if protected"]
+    (said,) = await why(denied)
+    assert said.startswith("left by disputed_superseded: the user disputes it")
+    for memory in (faded, aside, denied):
+        await handled.ask(ACTIONS["confirm"].operation, ActOn(memory_id=memory.id))
+        assert await why(memory) == []
 
 
 async def test_promotions_name_what_is_ready_and_what_lacks_little(handled: HandledStore) -> None:
