@@ -253,11 +253,6 @@ def rulebook(rules: LifecycleRules, namespace: str) -> Rulebook:
     return Rulebook(rules, namespace)
 
 
-def decide(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Transition | None:
-    """What time does to ``memory`` next, at ``now``; None if nothing."""
-    return rulebook(rules, memory.namespace).decide(memory, now)
-
-
 def review_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
     """The earliest moment at which any rule could act on ``memory``; None for never."""
     return rulebook(rules, memory.namespace).review_at(memory)
