@@ -42,7 +42,7 @@ from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
-from engram.storage.updates import every_page, existing, update_memories
+from engram.storage.updates import all_of, existing, update_memories
 
 _FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)
 ReadEpisode = tuple[Episode, Extraction]
@@ -328,8 +328,7 @@ class FindingsStore:
             AnyOf("slot.predicate", stored_as(predicate)),
             of_population(Population.TEST if is_test else Population.REAL),
         )
-        pages = every_page(self._repository, scope, MemoryType.FACTUAL, where=where)
-        return [one async for page in pages for one in page if isinstance(one, Fact)]
+        return await all_of(self._repository, scope, Fact, where=where)
 
     async def _replace(self, scope: Scope, ends: Sequence[_Ended]) -> None:
         """Note each at both ends, first at those that stay."""

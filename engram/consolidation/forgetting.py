@@ -36,13 +36,14 @@ from engram.lifecycle.checks import linked_back
 from engram.lifecycle.decisions import disputed, disputes_of, holding_again
 from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.recomposed import RECOMPOSED, Basis, is_recomposed
-from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
+from engram.ports import AnyOf, Equals, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.rewording import words_let_go
 from engram.storage.updates import (
     NewWriteId,
+    all_of,
+    by_id,
     episodes_by_id,
-    every_page,
     no_memory,
     one_memory,
     update_memories,
@@ -274,13 +275,12 @@ class Forgetter:
                 break
         else:
             raise no_memory(memory_id)
-        gone: dict[MemoryType, tuple[str, ...]] = {kind: (memory_id,)}
+        doomed = _Doomed()
         # Nobody can tell any more which of them quote it.
-        where = (Equals("source_episode_ids", memory_id),)
-        for derived in DERIVED_TYPES:
-            drawn = await self._all(scope, derived, where)
-            if drawn:
-                gone[derived] = (*gone.get(derived, ()), *(memory.id for memory in drawn))
+        for drawn in await self._drawn_from(scope, memory_id):
+            doomed.add(drawn)
+        gone = doomed.by_type()
+        gone[kind] = (memory_id, *gone.get(kind, ()))
         buried = tuple(sorted({one for ids in gone.values() for one in ids}))
         return ForgetPlan(memory_id=memory_id, gone=gone, buried=buried)
 
@@ -373,10 +373,10 @@ class Forgetter:
         self, scope: Scope, plan: ForgetPlan, gone: Collection[str], ids: Collection[str]
     ) -> _HandedOver:
         """What goes from one memory that replaced it to the one that replaced that."""
-        there = await self.repository.get(scope, ids, DERIVED_TYPES, fresh=True)
+        there = await by_id(self.repository, scope, DerivedMemory, ids, fresh=True)
         handed = _HandedOver({}, {})
         for old in there.values():
-            by = old.superseded_by if isinstance(old, DerivedMemory) else None
+            by = old.superseded_by
             heir = there.get(plan.heirs.get(by or "") or "") if by in gone else None
             if heir is not None:
                 handed.heirs[old.id] = heir
@@ -386,8 +386,9 @@ class Forgetter:
     async def _place_again(self, scope: Scope, ids: Collection[str], gone: Collection[str]) -> None:
         """Let each value hold until the next one that stays began to."""
         placed: set[str] = set()
-        for memory in (await self.repository.get(scope, ids, _SEMANTIC, fresh=True)).values():
-            if memory.id in placed or not isinstance(memory, SemanticMemory):
+        there = await by_id(self.repository, scope, SemanticMemory, ids, fresh=True)
+        for memory in there.values():
+            if memory.id in placed:
                 continue
             timeline = await timeline_of(self.repository, scope, memory)
             placed |= timeline.keys()
@@ -412,12 +413,8 @@ class Forgetter:
 
     async def _lead_to_summaries(self, scope: Scope, memory_ids: Iterable[str]) -> None:
         """Have what it sums up lead to a summary again that what replaced it goes from."""
-        for memory in (
-            await self.repository.get(scope, memory_ids, _SEMANTIC, fresh=True)
-        ).values():
-            if not isinstance(memory, SemanticMemory) or not is_summary(memory):
-                continue
-            summary: SemanticMemory = memory
+        there = await by_id(self.repository, scope, SemanticMemory, memory_ids, fresh=True)
+        for summary in filter(is_summary, there.values()):
 
             def change(member: AnyMemory, summary: SemanticMemory = summary) -> AnyMemory | None:
                 if not isinstance(member, DerivedMemory):
@@ -459,8 +456,8 @@ class Forgetter:
         """
         if not plan.episodes:
             return frozenset(), frozenset()
-        found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
-        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_recomposed(m)]
+        found = await by_id(self.repository, scope, DerivedMemory, plan.ids, fresh=True)
+        drawn = [m for m in found.values() if not is_recomposed(m)]
         episodes = frozenset(plan.episodes)
         sources = {e for m in drawn for e in m.source_episode_ids} | episodes
         there = await episodes_by_id(self.repository, scope, sources, fresh=True)
@@ -484,26 +481,25 @@ class Forgetter:
         return frozenset(spared), frozenset(others)
 
     async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
-        found: list[DerivedMemory] = []
-        for kind in DERIVED_TYPES:
-            where = (Equals("source_episode_ids", episode_id),)
-            found += await self._all(scope, kind, where)
-        return found
+        where = (Equals("source_episode_ids", episode_id),)
+        return await all_of(self.repository, scope, DerivedMemory, where=where)
 
     async def _composed_of(self, scope: Scope, doomed: _Doomed, fresh: set[str]) -> None:
         """Summaries and habits of what goes, and of those, until there are no more."""
         while fresh:
-            made: list[DerivedMemory] = []
-            for kind in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL):
-                where = (AnyOf("related_ids", tuple(sorted(fresh))),)
-                made += [m for m in await self._all(scope, kind, where) if is_made_from(m, fresh)]
+            where = (AnyOf("related_ids", tuple(sorted(fresh))),)
+            linked = [
+                *await all_of(self.repository, scope, SemanticMemory, where=where),
+                *await all_of(self.repository, scope, ProceduralMemory, where=where),
+            ]
+            made = [m for m in linked if is_made_from(m, fresh)]
             fresh = {m.id for m in made} - doomed.memories.keys()
             for memory in made:
                 doomed.add(memory)
 
     async def _digests_of(self, scope: Scope, doomed: _Doomed, basis: frozenset[str]) -> None:
         """Every version of every digest that names what goes; they are composed again."""
-        for memory in await self._all(scope, MemoryType.SEMANTIC, (RECOMPOSED,)):
+        for memory in await all_of(self.repository, scope, SemanticMemory, where=(RECOMPOSED,)):
             if memory.id not in basis and names_any(memory, basis):
                 doomed.add(memory)
 
@@ -527,29 +523,16 @@ class Forgetter:
                 Equals("status", MemoryStatus.SUPERSEDED.value),
             )
             looked |= fresh
-            for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+            for memory in await all_of(self.repository, scope, SemanticMemory, where=where):
                 if only_says_the_same(memory, doomed.derived):
                     doomed.add(memory)
                 elif memory.superseded_by in doomed.memories:
                     doomed.pointing.add(memory.id)
 
     async def _sources(self, scope: Scope, ids: Iterable[str]) -> dict[str, Episode]:
-        found = await self.repository.get(scope, ids, DERIVED_TYPES)
-        wanted = {
-            source
-            for memory in found.values()
-            if isinstance(memory, DerivedMemory)
-            for source in memory.source_episode_ids
-        }
+        found = await by_id(self.repository, scope, DerivedMemory, ids)
+        wanted = {source for memory in found.values() for source in memory.source_episode_ids}
         return await episodes_by_id(self.repository, scope, wanted)
-
-    async def _all(self, scope: Scope, kind: MemoryType, where: Filter) -> list[DerivedMemory]:
-        return [
-            memory
-            async for page in every_page(self.repository, scope, kind, where=where)
-            for memory in page
-            if isinstance(memory, DerivedMemory)
-        ]
 
 
 async def let_go(
@@ -570,9 +553,8 @@ async def let_go(
         gone: The turns.
         new_write_id: Makes a fresh value for each write.
     """
-    stored = await repository.get(scope, memory_ids, DERIVED_TYPES, fresh=True)
-    derived = [m for m in stored.values() if isinstance(m, DerivedMemory)]
-    wanted = {e for memory in derived for e in memory.source_episode_ids} - gone
+    stored = await by_id(repository, scope, DerivedMemory, memory_ids, fresh=True)
+    wanted = {e for memory in stored.values() for e in memory.source_episode_ids} - gone
     left = await episodes_by_id(repository, scope, wanted, fresh=True)
     orphans: dict[MemoryType, set[str]] = {}
 
@@ -604,7 +586,7 @@ class _HandedOver:
         inherited: What an heir replaces now, by its id.
     """
 
-    heirs: dict[str, AnyMemory]
+    heirs: dict[str, DerivedMemory]
     inherited: dict[str, list[str]]
 
     def of(self, memory: D) -> D:

@@ -42,7 +42,7 @@ from engram.ports import (
     Not,
     SearchRequest,
 )
-from engram.storage.updates import every_page
+from engram.storage.updates import all_of, by_id
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _GENERATIONS_AT_ONCE = 4
@@ -154,7 +154,7 @@ class KnownMemories:
 
     async def summed_up_with(self, scope: Scope, changed: Set[str]) -> dict[str, SemanticMemory]:
         """What was changed, and of each kind of note among it the latest notes and summaries."""
-        found = _semantic((await self.repository.get(scope, changed, _SEMANTIC)).values())
+        found = await by_id(self.repository, scope, SemanticMemory, changed)
         groups = dict.fromkeys((group_of(memory), memory.is_test) for memory in found.values())
         for group, is_test in groups:
             if group is not None:
@@ -183,8 +183,8 @@ class KnownMemories:
         ids = artifact_ids(scope, episodes)
         if not ids:
             return []
-        found = await self.repository.get(scope, ids, _SEMANTIC)
-        return list(_semantic(found.values()).values())
+        found = await by_id(self.repository, scope, SemanticMemory, ids)
+        return list(found.values())
 
     async def near(self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int) -> Near:
         """Active memories that resemble the given ones, best first, without them."""
@@ -225,7 +225,7 @@ class KnownMemories:
             unread = ids - found.keys() - more.keys()
             if not unread:
                 return more
-            looked_at = _semantic((await self.repository.get(scope, unread, _SEMANTIC)).values())
+            looked_at = await by_id(self.repository, scope, SemanticMemory, unread)
             if not looked_at:
                 return more
             more |= looked_at
@@ -246,7 +246,7 @@ class KnownMemories:
                 for identity in open_identities
                 for generation in range(first, first + _GENERATIONS_AT_ONCE)
             }
-            here = _semantic((await self.repository.get(scope, ids, _SEMANTIC)).values())
+            here = await by_id(self.repository, scope, SemanticMemory, ids)
             found |= here
             # A forgotten generation leaves a hole; past a whole stretch of holes there is nothing.
             open_identities = {ids[memory_id] for memory_id in here}
@@ -266,20 +266,9 @@ class KnownMemories:
     async def _some(
         self, scope: Scope, where: Filter, *, most: int = _MOST_ENTRIES
     ) -> dict[str, SemanticMemory]:
-        """The latest, at most about so many."""
-        found: dict[str, SemanticMemory] = {}
-        async for page in every_page(
-            self.repository,
-            scope,
-            MemoryType.SEMANTIC,
-            where=where,
-            descending=True,
-            at_once=min(_PAGE, most),
-        ):
-            found |= _semantic(page)
-            if len(found) >= most:
-                break
-        return found
+        """The latest, at most so many."""
+        found = await all_of(self.repository, scope, SemanticMemory, where=where, most=most)
+        return {memory.id: memory for memory in found}
 
 
 def _by_relation(

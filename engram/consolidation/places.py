@@ -13,7 +13,6 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     MemoryForm,
-    MemoryType,
     Provenance,
     SemanticMemory,
 )
@@ -21,7 +20,7 @@ from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.domain.slots import is_functional, related_predicates, timeline_key
 from engram.ports import AnyOf, Equals, Filter, MemoryRepository
-from engram.storage.updates import MemoryChange, every_page
+from engram.storage.updates import MemoryChange, all_of
 
 
 async def timeline_of(
@@ -37,13 +36,10 @@ async def timeline_of(
     )
     if not is_functional(slot):
         about = (*about, Equals("slot.object", slot.object))
-    pages = every_page(repository, scope, MemoryType.SEMANTIC, where=about)
     return {
         one.id: one
-        async for page in pages
-        for one in page
-        if isinstance(one, SemanticMemory)
-        and one.slot is not None
+        for one in await all_of(repository, scope, SemanticMemory, where=about)
+        if one.slot is not None
         and one.form is MemoryForm.STATEMENT
         and one.is_test == memory.is_test
         and timeline_key(one.slot) == timeline_key(slot)

@@ -43,8 +43,8 @@ from engram.ports import AnyOf, MemoryRepository
 from engram.storage.ledger import is_composed
 from engram.storage.updates import (
     NewWriteId,
+    all_of,
     episodes_by_id,
-    every_page,
     existing,
     update_memories,
 )
@@ -271,12 +271,9 @@ class TurnConsolidator:
         self, request: ConsolidateTurnsInput, episode_ids: Sequence[str]
     ) -> PlanEffect:
         """What rests on these turns: attempts before this one may have written it."""
-        resting: list[SemanticMemory] = []
         where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
-        async for page in every_page(
-            self.repository, request.scope, MemoryType.SEMANTIC, where=where
-        ):
-            resting += [m for m in page if isinstance(m, SemanticMemory) and m.detail is None]
+        found = await all_of(self.repository, request.scope, SemanticMemory, where=where)
+        resting = [m for m in found if m.detail is None]
         own = [m for m in resting if _is_of(m, request)]
         stored = {m.id for m in own}
         return PlanEffect(

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, TypeAdapter
 
@@ -636,6 +637,13 @@ AnyMemory: TypeAlias = Annotated[
 MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory | NegationFact] = (
     TypeAdapter(AnyMemory)
 )
+
+
+@cache
+def types_of(kind: type[Memory]) -> tuple[MemoryType, ...]:
+    """The types whose memories are of a class: one, or those of all that share a base."""
+    stored: tuple[type[Memory], ...] = get_args(get_args(AnyMemory)[0])
+    return tuple(one.model_fields["type"].default for one in stored if issubclass(one, kind))
 
 
 # --- metadata by which memories are found, and which conclusions can agree on: its plain part

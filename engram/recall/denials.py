@@ -30,7 +30,7 @@ from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
 from engram.recall.results import JUST_BELOW, Ranked, by_score
 from engram.recall.search import PreparedQuery
-from engram.storage.updates import every_page
+from engram.storage.updates import all_of, by_id
 
 Covers = Callable[[NegationFact, AnyMemory], bool]
 EncodeWords = Callable[[str], SparseVector]
@@ -179,8 +179,7 @@ class Negations:
         """All negations of a user, where they are few."""
         if await self._repository.count(scope, MemoryType.NEGATION) > _NEGATIONS_KEPT:
             return None
-        pages = every_page(self._repository, scope, MemoryType.NEGATION)
-        every = [one async for page in pages for one in page if isinstance(one, NegationFact)]
+        every = await all_of(self._repository, scope, NegationFact)
         return _Denials(every, self._covers, self._encode)
 
     async def _read_new(self, scope: Scope, known: _Denials, since: int) -> _Denials | None:
@@ -188,8 +187,8 @@ class Negations:
         new = self._repository.arrived(scope, MemoryType.NEGATION, since)
         if new is None or len(known) + len(new) > _NEGATIONS_KEPT:
             return None
-        read = await self._repository.get(scope, new, (MemoryType.NEGATION,))
-        return known.with_more(one for one in read.values() if isinstance(one, NegationFact))
+        read = await by_id(self._repository, scope, NegationFact, new)
+        return known.with_more(read.values())
 
     async def _sharing_words(
         self, scope: Scope, visibility: Visibility, texts: Sequence[str]
@@ -232,11 +231,7 @@ class Negations:
         return SparseVector(tuple(indices), (1.0,) * len(indices))
 
     async def _read(self, scope: Scope, ids: Iterable[str]) -> dict[str, NegationFact]:
-        wanted = sorted(ids)
-        if not wanted:
-            return {}
-        read = await self._repository.get(scope, wanted, (MemoryType.NEGATION,))
-        found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
+        found = await by_id(self._repository, scope, NegationFact, sorted(ids))
         if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()
         if found and not self._known:
