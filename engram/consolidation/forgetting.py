@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from engram.consolidation.amendments import retold, worded_by
@@ -12,7 +13,6 @@ from engram.consolidation.denials import deny_again
 from engram.consolidation.places import places, placing, timeline_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.memories import (
-    DERIVED_TYPES,
     STORED_TYPES,
     AnyMemory,
     DerivedMemory,
@@ -46,7 +46,7 @@ from engram.storage.updates import (
     episodes_by_id,
     no_memory,
     one_memory,
-    update_memories,
+    update_those,
 )
 
 # --- what is left of memories when others are forgotten: a pure function each way
@@ -326,39 +326,32 @@ class Forgetter:
         await self._read_again(scope, parted)
         gone = plan.ids - spared
         left = await self._sources(scope, {*plan.amended, *spared})
-        orphans: dict[MemoryType, set[str]] = {}
+        orphans = _Doomed()
 
         touched = (*plan.amended, *plan.referring, *spared)
         handed = await self._handed_over(scope, plan, gone, touched)
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, DerivedMemory):
-                return None
+        def change(memory: DerivedMemory) -> DerivedMemory | None:
             after: DerivedMemory | None = memory
             if not episodes.isdisjoint(memory.source_episode_ids):
                 after = without_sources(memory, episodes, left)
             if after is None:
                 # Its other source was forgotten at the same time, by another run.
-                orphans.setdefault(memory.type, set()).add(memory.id)
+                orphans.add(memory)
                 return None
             after = without_references(after, gone, plan.heirs) or after
             after = handed.of(after)
-            return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+            return after if after != memory else None
 
-        await update_memories(
-            self.repository,
-            scope,
-            touched,
-            change,
-            new_write_id=self.new_write_id,
-            types=DERIVED_TYPES,
+        await update_those(
+            self.repository, scope, DerivedMemory, touched, change, new_write_id=self.new_write_id
         )
         await self._place_again(scope, touched, gone)
         await self._lead_to_summaries(scope, touched)
         stay = await self.repository.get(scope, touched, _SEMANTIC, fresh=True)
         await deny_again(self.repository, scope, stay.values(), self.new_write_id)
         await self._let_words_go(scope, plan)
-        for kind, orphaned in orphans.items():
+        for kind, orphaned in orphans.by_type().items():
             await self.repository.delete(scope, kind, orphaned)
         for kind, planned in plan.gone.items():
             others = [one for one in planned if one in gone and one != plan.memory_id]
@@ -397,13 +390,13 @@ class Forgetter:
             taken_over = {e for update in plan.amendments() for e in update.add_sources}
             episodes = await episodes_by_id(self.repository, scope, taken_over)
             changed = {*(u.memory_id for u in (*plan.amendments(), *plan.retirements()))}
-            await update_memories(
+            await update_those(
                 self.repository,
                 scope,
+                SemanticMemory,
                 changed,
                 placing(plan, episodes),
                 new_write_id=self.new_write_id,
-                types=_SEMANTIC,
             )
 
     async def _let_words_go(self, scope: Scope, plan: ForgetPlan) -> None:
@@ -415,36 +408,25 @@ class Forgetter:
         """Have what it sums up lead to a summary again that what replaced it goes from."""
         there = await by_id(self.repository, scope, SemanticMemory, memory_ids, fresh=True)
         for summary in filter(is_summary, there.values()):
-
-            def change(member: AnyMemory, summary: SemanticMemory = summary) -> AnyMemory | None:
-                if not isinstance(member, DerivedMemory):
-                    return None
-                return linked_back(member, summary)  # type: ignore[return-value]  # a copy of an AnyMemory is one
-
-            await update_memories(
+            await update_those(
                 self.repository,
                 scope,
+                DerivedMemory,
                 summary.related_ids,
-                change,
+                partial(linked_back, memory=summary),
                 new_write_id=self.new_write_id,
-                types=DERIVED_TYPES,
             )
 
     async def _read_again(self, scope: Scope, episode_ids: Collection[str]) -> None:
         """Have turns read again whose conclusions go because of another turn's words."""
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode) or memory.consolidated_at is None:
+        def change(turn: Episode) -> Episode | None:
+            if turn.consolidated_at is None:
                 return None
-            return memory.model_copy(update={"consolidated_at": None})
+            return turn.model_copy(update={"consolidated_at": None})
 
-        await update_memories(
-            self.repository,
-            scope,
-            episode_ids,
-            change,
-            new_write_id=self.new_write_id,
-            types=(MemoryType.EPISODIC,),
+        await update_those(
+            self.repository, scope, Episode, episode_ids, change, new_write_id=self.new_write_id
         )
 
     async def _spared(
@@ -556,20 +538,18 @@ async def let_go(
     stored = await by_id(repository, scope, DerivedMemory, memory_ids, fresh=True)
     wanted = {e for memory in stored.values() for e in memory.source_episode_ids} - gone
     left = await episodes_by_id(repository, scope, wanted, fresh=True)
-    orphans: dict[MemoryType, set[str]] = {}
+    orphans = _Doomed()
 
-    def change(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, DerivedMemory) or gone.isdisjoint(memory.source_episode_ids):
+    def change(memory: DerivedMemory) -> DerivedMemory | None:
+        if gone.isdisjoint(memory.source_episode_ids):
             return None
         after = without_sources(memory, gone, left)
         if after is None:
-            orphans.setdefault(memory.type, set()).add(memory.id)
-        return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
+            orphans.add(memory)
+        return after
 
-    await update_memories(
-        repository, scope, stored, change, new_write_id=new_write_id, types=DERIVED_TYPES
-    )
-    for kind, orphaned in orphans.items():
+    await update_those(repository, scope, DerivedMemory, stored, change, new_write_id=new_write_id)
+    for kind, orphaned in orphans.by_type().items():
         await repository.delete(scope, kind, orphaned)
 
 

@@ -28,7 +28,6 @@ from engram.contracts.consolidation import (
     PlanOutput,
 )
 from engram.domain.memories import (
-    AnyMemory,
     Episode,
     MemoryForm,
     MemoryType,
@@ -46,7 +45,7 @@ from engram.storage.updates import (
     all_of,
     episodes_by_id,
     existing,
-    update_memories,
+    update_those,
 )
 
 _EPISODIC = (MemoryType.EPISODIC,)
@@ -233,9 +232,7 @@ class TurnConsolidator:
         """
         before: set[str] = set()
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode):
-                return None
+        def change(memory: Episode) -> Episode | None:
             if memory.consolidated_at is not None:
                 # The moment is the workflow's: an earlier attempt of this very call wrote it.
                 if memory.consolidated_at == now:
@@ -246,13 +243,8 @@ class TurnConsolidator:
                 before.add(memory.id)
             return after
 
-        updated = await update_memories(
-            self.repository,
-            scope,
-            episode_ids,
-            change,
-            new_write_id=self.new_write_id,
-            types=_EPISODIC,
+        updated = await update_those(
+            self.repository, scope, Episode, episode_ids, change, new_write_id=self.new_write_id
         )
         return len(updated.changed | before)
 

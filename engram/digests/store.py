@@ -9,7 +9,6 @@ from datetime import datetime
 from engram.contracts.messages import Population
 from engram.digests.versions import Composer, Draft, amended, newest, retired
 from engram.domain.memories import (
-    AnyMemory,
     Fact,
     MemoryForm,
     MemoryStatus,
@@ -23,7 +22,7 @@ from engram.errors import BasisForgotten, StorageUnavailable
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.storage.ledger import rests_on
-from engram.storage.updates import NewWriteId, all_of, by_id, existing, update_memories
+from engram.storage.updates import NewWriteId, all_of, by_id, existing, update_those
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _PROCEDURAL = (MemoryType.PROCEDURAL,)
@@ -254,29 +253,27 @@ class DigestStore:
         wanted = {chosen[draft.key].id: draft for draft in drafts}
         differing = [m.id for m in chosen.values() if amended(m, wanted[m.id])]
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            return (
-                amended(memory, wanted[memory.id]) if isinstance(memory, SemanticMemory) else None
-            )
-
-        updated = await update_memories(
-            self.repository, scope, differing, change, new_write_id=self.new_write_id,
-            types=_SEMANTIC,
-        )  # fmt: skip
+        updated = await update_those(
+            self.repository,
+            scope,
+            SemanticMemory,
+            differing,
+            lambda memory: amended(memory, wanted[memory.id]),
+            new_write_id=self.new_write_id,
+        )
         return tuple(sorted(updated.changed))
 
     async def _retire(
         self, scope: Scope, endings: Mapping[str, tuple[SemanticMemory | None, datetime]]
     ) -> tuple[str, ...]:
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            return (
-                retired(memory, *endings[memory.id]) if isinstance(memory, SemanticMemory) else None
-            )
-
-        updated = await update_memories(
-            self.repository, scope, endings, change, new_write_id=self.new_write_id,
-            types=_SEMANTIC,
-        )  # fmt: skip
+        updated = await update_those(
+            self.repository,
+            scope,
+            SemanticMemory,
+            endings,
+            lambda memory: retired(memory, *endings[memory.id]),
+            new_write_id=self.new_write_id,
+        )
         return tuple(sorted(updated.changed))
 
 

@@ -51,7 +51,14 @@ from engram.ports import (
     NewMemory,
     Stamp,
 )
-from engram.storage.updates import NewWriteId, by_id, every_page, existing, update_memories
+from engram.storage.updates import (
+    NewWriteId,
+    by_id,
+    every_page,
+    existing,
+    update_memories,
+    update_those,
+)
 
 # --- habits hold as long as the knowledge they came from does
 
@@ -75,18 +82,13 @@ async def follow_sources(
     if not origins:
         return frozenset()
 
-    def change(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, ProceduralMemory):
-            return None
-        return following(memory, origins[memory.id])
-
-    updated = await update_memories(
+    updated = await update_those(
         repository,
         scope,
+        ProceduralMemory,
         origins,
-        change,
+        lambda habit: following(habit, origins[habit.id]),
         new_write_id=new_write_id,
-        types=(MemoryType.PROCEDURAL,),
     )
     return updated.changed
 

@@ -19,7 +19,6 @@ from engram.contracts.lifecycle import (
     summed,
 )
 from engram.domain.memories import (
-    DERIVED_TYPES,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -40,7 +39,7 @@ from engram.lifecycle.recomposed import RECOMPOSED, Basis
 from engram.lifecycle.table import Aspect
 from engram.ports import AnyOf, Embedder, MaintenanceRepository
 from engram.storage.rewording import words_let_go
-from engram.storage.updates import NewWriteId, all_of, update_memories
+from engram.storage.updates import NewWriteId, all_of, update_memories, update_those
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000
@@ -281,19 +280,17 @@ class Reviewer:
         }
         rivals = {rival for one in over for rival in argued[one]}
 
-        def freed(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, SemanticMemory):
-                return None
+        def freed(memory: SemanticMemory) -> SemanticMemory | None:
             after = disputed(memory, with_=(), settled=over)
             return None if after == memory else after
 
-        await update_memories(
+        await update_those(
             self.repository,
             scope,
+            SemanticMemory,
             sorted(rivals),
             freed,
             new_write_id=self.new_write_id,
-            types=(MemoryType.SEMANTIC,),
         )
 
     async def _erase(
@@ -330,19 +327,17 @@ class Reviewer:
         derived = [memory for memory in gone if isinstance(memory, DerivedMemory)]
         ids, heirs = {memory.id for memory in derived}, heirs_of(derived)
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, DerivedMemory):
-                return None
+        def change(memory: DerivedMemory) -> DerivedMemory | None:
             after = parted(memory, ids, heirs)
             return None if after == memory else after
 
-        await update_memories(
+        await update_those(
             self.repository,
             scope,
+            DerivedMemory,
             referred_to(derived) - ids,
             change,
             new_write_id=self.new_write_id,
-            types=DERIVED_TYPES,
         )
 
 

@@ -232,6 +232,27 @@ async def update_memories(
     return done
 
 
+async def update_those(
+    repository: MemoryRepository,
+    scope: Scope,
+    kind: type[M],
+    ids: Iterable[str],
+    change: Callable[[M], M | None],
+    *,
+    new_write_id: NewWriteId,
+) -> Updated:
+    """Change memories of one class: see :func:`update_memories`."""
+
+    def changed(memory: AnyMemory) -> AnyMemory | None:
+        if not isinstance(memory, kind):
+            return None
+        return change(memory)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+    return await update_memories(
+        repository, scope, ids, changed, new_write_id=new_write_id, types=types_of(kind)
+    )
+
+
 async def _update_chunk(
     repository: MemoryRepository,
     scope: Scope,
