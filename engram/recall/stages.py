@@ -122,7 +122,7 @@ def own_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
     for one in sorted(own, key=place):
         best = min(1.0, best / JUST_BELOW)
         known[one.memory.id] = one.moved_to(best, "own")
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def _is_own(memory: AnyMemory, kind: str) -> bool:
@@ -180,7 +180,7 @@ async def follow(
         one = known.get(memory_id, Ranked(memories[memory_id], 0.0))
         raised = one.moved_to(one.score + hint * (1.0 - one.score), "link", steps[-1].confidence)
         known[memory_id] = raised._replace(links=steps)
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 async def _walk(
@@ -289,7 +289,7 @@ def below_successors(found: Sequence[Ranked]) -> list[Ranked]:
     for memory_id in list(known):
         _lower(memory_id, known, set())
     _endings_last(known)
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def _endings_last(known: dict[str, Ranked]) -> None:
@@ -300,8 +300,8 @@ def _endings_last(known: dict[str, Ranked]) -> None:
             continue
         ended = (over.subject, held_predicate(over))
         holding = [new.score for new, slot in told if (slot.subject, slot.predicate) == ended]
-        if holding and old.score > max(holding) * JUST_BELOW:
-            known[old.memory.id] = old.moved_to(max(holding) * JUST_BELOW, "replaced")
+        if holding:
+            known[old.memory.id] = old.behind(max(holding), "replaced")
 
 
 def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -339,7 +339,7 @@ def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Rank
             best = max(old.score, new.score)
             known[new.memory.id] = new.moved_to(best, "newest")
             known[over.id] = old.moved_to(min(old.score, new.score, best * JUST_BELOW), "replaced")
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def unasked_endings_last(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -364,10 +364,8 @@ def unasked_endings_last(question: PreparedQuery, found: Sequence[Ranked]) -> li
             over.append((one, kind))
     known = {one.memory.id: one for one in found}
     for one, kind in over:
-        bound = holding.get(kind, 1.0) * JUST_BELOW
-        if one.score > bound:
-            known[one.memory.id] = one.moved_to(bound, "replaced")
-    return by_score(list(known.values()))
+        known[one.memory.id] = one.behind(holding.get(kind, 1.0), "replaced")
+    return by_score(known.values())
 
 
 def _over_unasked(memory: AnyMemory, asked: frozenset[str]) -> Callable[[Slot], bool] | None:
@@ -401,9 +399,7 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
     if successor is None or successor not in known or memory_id in path:
         return
     _lower(successor, known, path | {memory_id})
-    bound = known[successor].score * JUST_BELOW
-    if one.score > bound:
-        known[memory_id] = one.moved_to(bound, "replaced")
+    known[memory_id] = one.behind(known[successor].score, "replaced")
 
 
 # --- turns that say the same of the same: the newest first
@@ -573,9 +569,9 @@ def excerpts_behind(found: Sequence[Ranked]) -> list[Ranked]:
         if not isinstance(memory, DerivedMemory) or not is_excerpt(memory):
             continue
         turns = [known[key].score for key in memory.source_episode_ids if key in known]
-        if turns and one.score > max(turns) * JUST_BELOW:
-            known[memory.id] = one.moved_to(max(turns) * JUST_BELOW, "excerpt")
-    return by_score(list(known.values()))
+        if turns:
+            known[memory.id] = one.behind(max(turns), "excerpt")
+    return by_score(known.values())
 
 
 # Of ASCII, what is neither letter nor digit.
