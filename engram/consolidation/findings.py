@@ -34,6 +34,7 @@ from engram.domain.memories import (
     NegationFact,
     Slot,
     replaced,
+    replacing,
 )
 from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
@@ -637,10 +638,7 @@ def _told_by(memory: Fact | NegationFact, findings: Sequence[_Finding]) -> Fact 
 
 def _taking_over(memory: Fact | NegationFact, others: Sequence[str]) -> Fact | NegationFact:
     """The memory as that which took the place of others; itself where it says so."""
-    supersedes = tuple(dict.fromkeys((*memory.supersedes, *others)))
-    if supersedes != memory.supersedes:
-        memory = memory.model_copy(update={"supersedes": supersedes})
-    return _from_when_known(memory)
+    return _from_when_known(replacing(memory, others))
 
 
 def _from_when_known(memory: Fact | NegationFact) -> Fact | NegationFact:

@@ -25,6 +25,7 @@ from engram.domain.memories import (
     SemanticMemory,
     is_summary,
     replaced,
+    replacing,
 )
 from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
@@ -574,10 +575,7 @@ class _HandedOver:
         heir = self.heirs.get(memory.id)
         if heir is not None and memory.superseded_by == heir.id and memory.refuted_at is None:
             memory = replaced(memory, heir.id, max(memory.known_at, heir.known_at))
-        if memory.id in self.inherited:
-            now = tuple(dict.fromkeys((*memory.supersedes, *self.inherited[memory.id])))
-            memory = memory.model_copy(update={"supersedes": now})
-        return memory
+        return replacing(memory, self.inherited.get(memory.id, ()))
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from enum import StrEnum
 from functools import cache
@@ -723,6 +723,12 @@ def replaced(memory: D, by: str, when: datetime) -> D:
             "valid_to": max(memory.event_at, when),
         }
     )
+
+
+def replacing(memory: D, old: Iterable[str]) -> D:
+    """``memory`` as what took the place of these too; itself where it did before."""
+    both = tuple(dict.fromkeys((*memory.supersedes, *old)))
+    return memory if both == memory.supersedes else memory.model_copy(update={"supersedes": both})
 
 
 def has_seen(memory: Memory, operation: str) -> bool:

@@ -29,11 +29,13 @@ from engram.domain.memories import (
     SemanticMemory,
     Vitals,
     not_replaced,
+    replacing,
 )
 from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle.policies import (
     DecayPolicy,
+    disputed_with,
     is_outcome,
     is_refuted,
     policy_class,
@@ -408,10 +410,7 @@ def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
 
 def in_place_of(memory: AnyMemory, beaten: tuple[str, ...]) -> AnyMemory:
     """``memory`` as what stands in the place of these."""
-    if not isinstance(memory, DerivedMemory) or not beaten:
-        return memory
-    instead = tuple(dict.fromkeys((*memory.supersedes, *beaten)))
-    return memory.model_copy(update={"supersedes": instead})
+    return replacing(memory, beaten) if isinstance(memory, DerivedMemory) else memory
 
 
 def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
@@ -440,16 +439,14 @@ def rivals_of(memory: AnyMemory) -> tuple[str, ...]:
     """What gives way if ``memory`` is confirmed: what it contradicts, and what was kept for it."""
     if not isinstance(memory, DerivedMemory):
         return ()
-    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     kept = memory.superseded_by if is_refuted(memory) else None
-    return (*disputed_with, *((kept,) if kept is not None else ()))
+    return (*disputed_with(memory), *((kept,) if kept is not None else ()))
 
 
 def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
     """What reviews about a memory are about: each pair that it is in, or itself where refuted."""
-    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
-    pairs = ((memory.id, other) for other in disputed_with)
+    pairs = ((memory.id, other) for other in disputed_with(memory))
     return [*((min(pair), max(pair)) for pair in pairs), *alone]
 
 

@@ -46,6 +46,7 @@ from engram.language.query import (
 from engram.language.text import bare_stems, topic_stems
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
+from engram.lifecycle.policies import disputed_with
 from engram.ports import (
     MemoryRepository,
     Reranker,
@@ -700,9 +701,9 @@ async def as_sure_as_then(
         memory
         for memory in memories
         if isinstance(memory, DerivedMemory)
-        and (memory.confidence.last_confirmed > as_of or _disputes(memory) or memory.refuted_at)
+        and (memory.confidence.last_confirmed > as_of or disputed_with(memory) or memory.refuted_at)
     ]
-    wanted = {other for one in grown for other in (*one.source_episode_ids, *_disputes(one))}
+    wanted = {other for one in grown for other in (*one.source_episode_ids, *disputed_with(one))}
     read = await repository.get(question.scope, sorted(wanted)) if wanted else {}
     known = {key: memory.known_at for key, memory in read.items()}
     return {one.id: _without_hindsight(one, known, as_of) for one in grown}
@@ -714,7 +715,7 @@ def _without_hindsight(
     since = {key for key, moment in known.items() if moment > as_of}
     if memory.refuted_at is not None and memory.refuted_at > as_of:
         memory = taken_back(memory)
-    before, now = memory.confidence, _disputes(memory)
+    before, now = memory.confidence, disputed_with(memory)
     disputed = tuple(one for one in now if one not in since)
     changes: dict[str, object] = {
         "contradictions": max(before.contradictions - (len(now) - len(disputed)), 0)
@@ -754,7 +755,3 @@ def replaced_then(memories: Iterable[AnyMemory], visibility: Visibility) -> froz
         and visibility.counts(one)
     )
     return frozenset(old for one in refuted_since for old in one.supersedes)
-
-
-def _disputes(memory: DerivedMemory) -> tuple[str, ...]:
-    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()
