@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from engram.consolidation.summaries import MOST_SUMMARISED, group_of
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     DIGEST_FORMS,
-    AnyMemory,
     Episode,
     MemoryForm,
     MemoryStatus,
@@ -209,9 +208,10 @@ class KnownMemories:
                 if one.dense is not None and one.memory.id != memory.id:
                     first, second = sorted((memory.id, one.memory.id))
                     alike[first, second] = one.dense
-            others = _semantic(c.memory for c in best if c.memory.id not in given)
-            stated = [m for m in others.items() if m[1].form is MemoryForm.STATEMENT]
-            found |= dict(stated[:limit])
+            others = (c.memory for c in best if c.memory.id not in given)
+            known = [m for m in others if isinstance(m, SemanticMemory)]
+            stated = [m for m in known if m.form is MemoryForm.STATEMENT]
+            found |= {m.id: m for m in stated[:limit]}
         return Near(list(found.values()), alike)
 
     async def _originals(
@@ -296,7 +296,3 @@ def _changing(statements: Sequence[Statement]) -> list[str]:
 def _side(*, is_test: bool) -> Condition:
     test = Equals("is_test", value=True)
     return test if is_test else Not(test)
-
-
-def _semantic(memories: Iterable[AnyMemory]) -> dict[str, SemanticMemory]:
-    return {memory.id: memory for memory in memories if isinstance(memory, SemanticMemory)}

@@ -36,7 +36,7 @@ from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
 from engram.lifecycle.links import Observed, is_full
 from engram.ports import AnyOf, Between, Condition, Equals, Filter, MemoryRepository
-from engram.storage.updates import all_of, existing
+from engram.storage.updates import all_of, episodes_by_id, existing
 
 # --- boxes: a session cut into runs of turns on one topic. Pure and incremental
 #
@@ -400,12 +400,8 @@ class BoxWriter:
         if last is None:
             return _Late()
         wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
-        found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
-        early = [
-            m
-            for m in found.values()
-            if isinstance(m, Episode) and not m.is_test and m.timestamp <= last.last
-        ]
+        found = await episodes_by_id(self.repository, scope, sorted(wanted))
+        early = [m for m in found.values() if not m.is_test and m.timestamp <= last.last]
         boxes = await self._reader.boxes_of(scope, [episode.id for episode in early])
         boxed = _turns_of(boxes)
         return _Late(

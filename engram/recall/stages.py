@@ -22,7 +22,6 @@ from engram.domain.memories import (
     FactCategory,
     Link,
     MemoryStatus,
-    MemoryType,
     NegationFact,
     SemanticMemory,
     Slot,
@@ -54,6 +53,7 @@ from engram.ports import (
 from engram.recall.request import Visibility
 from engram.recall.results import JUST_BELOW, ExplainedLink, Ranked, by_score
 from engram.recall.search import PreparedQuery
+from engram.storage.updates import episodes_by_id
 
 # --- a question that calls the user by name is one about the user
 
@@ -665,15 +665,13 @@ async def sources_of(
     """
     derived = [memory for memory in memories if isinstance(memory, DerivedMemory)]
     wanted = {episode for memory in derived for episode in memory.source_episode_ids}
-    if not wanted:
-        return {}
-    found = await repository.get(question.scope, sorted(wanted), (MemoryType.EPISODIC,))
+    found = await episodes_by_id(repository, question.scope, sorted(wanted))
     as_of = question.visibility.as_of
     return {
         memory.id: tuple(
             episode
             for episode_id in memory.source_episode_ids
-            if isinstance(episode := found.get(episode_id), Episode)
+            if (episode := found.get(episode_id)) is not None
             and (as_of is None or episode.known_at <= as_of)
         )
         for memory in derived
