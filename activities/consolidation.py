@@ -58,7 +58,6 @@ from engram.storage.updates import NewWriteId
 
 # --- activities of the consolidation workflow: unpack, call the core, pack
 
-_EPISODIC = (MemoryType.EPISODIC,)
 _PAGE = 200
 
 

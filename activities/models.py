@@ -7,7 +7,7 @@ rules answer they are loaded when there is something to read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from temporalio import activity
@@ -39,7 +39,6 @@ from engram.digests.guidelines import current_guidance
 from engram.domain.buffer import portions
 from engram.domain.learning import LearningRules
 from engram.domain.memories import (
-    Episode,
     MemoryStatus,
     MemoryType,
     SemanticMemory,
@@ -49,8 +48,8 @@ from engram.domain.rules import EdgeRules
 from engram.domain.scope import Scope
 from engram.errors import EngramError, ModelAnswerUnusable
 from engram.ports import Embedder, MemoryRepository
+from engram.storage.updates import episodes_by_id
 
-_EPISODIC = (MemoryType.EPISODIC,)
 _SEMANTIC = (MemoryType.SEMANTIC,)
 # What one answer carries through Temporal: half a megabyte at the most.
 _MOST_STATEMENTS = 400
@@ -119,7 +118,7 @@ class ConsolidationModelActivitiesImpl(ConsolidationModelActivities):
         made: dict[bool, list[PromiseView]],
     ) -> ExtractOutput:
         """What a batch states; ``made`` keeps the promises of test turns and real ones apart."""
-        found = await _episodes(self._repository, scope, episode_ids)
+        found = await episodes_by_id(self._repository, scope, episode_ids)
         # Forgotten since they were selected: nothing is left to read of those.
         episodes = [found[e] for e in episode_ids if e in found]
         if not episodes:
@@ -271,10 +270,3 @@ def _unusable_answers_end(attempts: int) -> Iterator[None]:
         raise ApplicationError(
             str(error), error.as_dict(), type=error.code, non_retryable=True
         ) from None
-
-
-async def _episodes(
-    repository: MemoryRepository, scope: Scope, ids: Iterable[str]
-) -> dict[str, Episode]:
-    found = await repository.get(scope, ids, _EPISODIC)
-    return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}

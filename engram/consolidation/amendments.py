@@ -21,6 +21,7 @@ from engram.domain.memories import (
     not_replaced,
     plain_part,
     remember,
+    replacing,
 )
 from engram.domain.occasions import (
     folded_occasions,
@@ -358,7 +359,7 @@ def amended(
         after = until_told(after)
     if update.place is not None:
         after = after.model_copy(update=dict(update.place))
-    after = _reinstated(_succeeding(after, update), update.reinstated_from)
+    after = _reinstated(replacing(after, update.supersedes), update.reinstated_from)
     after = disputed(after, with_=update.dispute_with, settled=update.settle_with)
     if update.ending is not None and after.resolution is None:
         ended = {"resolution": update.ending.resolution, "resolved_at": update.ending.at}
@@ -407,11 +408,6 @@ def evident(memory: SemanticMemory, quotes: Iterable[Evidence]) -> SemanticMemor
         changes["verification"] = Verification.EVIDENCE_FOUND
     confidence = memory.confidence.model_copy(update=changes)
     return memory.model_copy(update={"evidence": kept, "confidence": confidence})
-
-
-def _succeeding(memory: SemanticMemory, update: UpdateNote) -> SemanticMemory:
-    fresh = tuple(old for old in update.supersedes if old not in memory.supersedes)
-    return memory.model_copy(update={"supersedes": (*memory.supersedes, *fresh)})
 
 
 def _reinstated(memory: SemanticMemory, replaced_by: str | None) -> SemanticMemory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import structlog
@@ -12,11 +12,9 @@ from engram.consolidation.amendments import amended, retired
 from engram.consolidation.forgetting import let_go
 from engram.contracts.consolidation import PlanOutput
 from engram.domain.memories import (
-    DERIVED_TYPES,
     AnyMemory,
     DerivedMemory,
     Episode,
-    Link,
     LinkKind,
     MemoryStatus,
     MemoryType,
@@ -41,10 +39,11 @@ from engram.storage.ledger import MADE_FROM, is_composed, rests_on
 from engram.storage.updates import (
     MemoryChange,
     NewWriteId,
+    all_of,
     episodes_by_id,
-    every_page,
     existing,
     update_memories,
+    update_those,
 )
 
 _EPISODIC = (MemoryType.EPISODIC,)
@@ -135,13 +134,13 @@ class PlanWriter:
             if update.supersession is not None
         }
         endings = await self._with_a_successor(scope, endings)
-        updated = await update_memories(
+        updated = await update_those(
             self.repository,
             scope,
+            SemanticMemory,
             endings,
-            _on_semantic(lambda memory: retired(memory, endings[memory.id])),
+            lambda memory: retired(memory, endings[memory.id]),
             new_write_id=self.new_write_id,
-            types=_SEMANTIC,
         )
         # Of all of them, not only of those that changed now: a crash may have come in between.
         await follow_sources(self.repository, scope, endings, self.new_write_id)
@@ -265,12 +264,12 @@ class PlanWriter:
             for end in _ends(link)
         }
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
+        def change(memory: DerivedMemory) -> DerivedMemory | None:
             half = halves[memory.id]
-            return _without_links(memory, lambda link: (link.target_id, link.kind) in half)
+            return without_links(memory, lambda link: (link.target_id, link.kind) in half)
 
-        await update_memories(
-            self.repository, scope, halves, change, new_write_id=self.new_write_id
+        await update_those(
+            self.repository, scope, DerivedMemory, halves, change, new_write_id=self.new_write_id
         )
 
 
@@ -361,23 +360,16 @@ async def end_links(
     """
     if not ended:
         return
-    for kind in DERIVED_TYPES:
-        where = (AnyOf("related_ids", tuple(sorted(ended))),)
-        async for page in every_page(repository, scope, kind, where=where):
-            await update_memories(
-                repository,
-                scope,
-                [memory.id for memory in page],
-                lambda memory: _without_links(memory, lambda link: link.target_id in ended),
-                new_write_id=new_write_id,
-                types=(kind,),
-            )
-
-
-def _without_links(memory: AnyMemory, ends: Callable[[Link], bool]) -> AnyMemory | None:
-    if not isinstance(memory, DerivedMemory):
-        return None
-    return without_links(memory, ends)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+    where = (AnyOf("related_ids", tuple(sorted(ended))),)
+    linked = await all_of(repository, scope, DerivedMemory, where=where)
+    await update_those(
+        repository,
+        scope,
+        DerivedMemory,
+        [memory.id for memory in linked],
+        lambda memory: without_links(memory, lambda link: link.target_id in ended),
+        new_write_id=new_write_id,
+    )
 
 
 def _ends(link: LinkGraph) -> tuple[str, str]:
@@ -490,12 +482,3 @@ def _logged(action: Action) -> str:
         case _:
             about = action.memory.id
     return f"{action.action} {action.reason} {about}"
-
-
-def _on_semantic(
-    change: Callable[[SemanticMemory], SemanticMemory | None],
-) -> Callable[[AnyMemory], AnyMemory | None]:
-    def checked(memory: AnyMemory) -> AnyMemory | None:
-        return change(memory) if isinstance(memory, SemanticMemory) else None
-
-    return checked

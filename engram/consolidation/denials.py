@@ -23,6 +23,7 @@ from engram.domain.memories import (
     SemanticMemory,
     not_replaced,
     replaced,
+    replacing,
 )
 from engram.domain.plan import Statement
 from engram.domain.scope import Scope
@@ -172,10 +173,8 @@ class Denials:
         def staying(memory: AnyMemory) -> AnyMemory | None:
             if not isinstance(memory, SemanticMemory):
                 return None
-            both = tuple(dict.fromkeys((*memory.supersedes, *took_over[memory.id])))
-            if both == memory.supersedes:
-                return None
-            return memory.model_copy(update={"supersedes": both})
+            after = replacing(memory, took_over[memory.id])
+            return None if after is memory else after
 
         going = {one.denial.id: one for one in ended}
         missing = await self._change(scope, took_over, staying)

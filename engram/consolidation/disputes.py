@@ -23,6 +23,7 @@ from engram.domain.memories import (
     ProceduralMemory,
     SemanticMemory,
     not_replaced,
+    replacing,
 )
 from engram.domain.plan import ConsolidationPlan
 from engram.domain.rules import LifecycleRules
@@ -30,7 +31,7 @@ from engram.domain.scope import Scope
 from engram.domain.slots import ends_something
 from engram.lifecycle import decisions
 from engram.lifecycle.decisions import disputed
-from engram.lifecycle.policies import is_refuted
+from engram.lifecycle.policies import disputed_with, is_refuted
 from engram.lifecycle.promotion_pass import follow_sources
 from engram.ports import Embedder, MemoryRepository
 from engram.storage.updates import NewWriteId, update_memories
@@ -80,7 +81,7 @@ class DisputeSettler:
         if not confirmed:
             ended = await self._ended(scope, refuted)
             await self.free_others(scope, ended)
-            await self._update(scope, ended, lambda memory: _freed(memory, _disputed_with(memory)))
+            await self._update(scope, ended, lambda memory: _freed(memory, disputed_with(memory)))
             refuted = tuple(one for one in refuted if one not in ended)
         elif len(kept) == 1:
             for memory in (await self._read(scope, kept)).values():
@@ -95,7 +96,7 @@ class DisputeSettler:
             beside = together - {memory.id}
             after = _freed(memory, beside | {*refuted})
             if heir is not None and isinstance(after, DerivedMemory):
-                after = after.model_copy(update={"supersedes": _with(after.supersedes, refuted)})
+                after = replacing(after, refuted)
             if isinstance(after, SemanticMemory):
                 told = _with(after.settled_with, sorted(beside))
                 after = after.model_copy(update={"settled_with": told})
@@ -153,7 +154,7 @@ class DisputeSettler:
     ) -> None:
         """Let whatever was in dispute with these, but for the heir, be so no more."""
         found = await self._read(scope, memory_ids)
-        rivals = {one for memory in found.values() for one in _disputed_with(memory)}
+        rivals = {one for memory in found.values() for one in disputed_with(memory)}
         others = rivals - {*memory_ids, heir}
         await self._update(scope, sorted(others), lambda memory: _freed(memory, memory_ids))
 
@@ -289,7 +290,7 @@ def _state(found: Mapping[str, Conclusion]) -> DisputeState:
     argued = {
         (one, other)
         for one, memory in found.items()
-        for other in _disputed_with(memory)
+        for other in disputed_with(memory)
         if other in found
     }
     if not argued:
@@ -393,10 +394,6 @@ def _is_over(memory: Conclusion) -> bool:
 def _freed(memory: AnyMemory, of: Collection[str]) -> AnyMemory:
     """``memory`` without its disputes with these."""
     return disputed(memory, with_=(), settled=of) if isinstance(memory, SemanticMemory) else memory
-
-
-def _disputed_with(memory: AnyMemory | DerivedMemory) -> tuple[str, ...]:
-    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()
 
 
 def _with(ids: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from engram.domain.memories import (
     NegationFact,
     Slot,
     replaced,
+    replacing,
 )
 from engram.domain.occasions import occasions_of
 from engram.domain.scope import Scope
@@ -42,7 +43,7 @@ from engram.giving_way import yielding_to_event_loop
 from engram.language.found import Extraction, FoundNegation, PatternFact
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
-from engram.storage.updates import every_page, existing, update_memories
+from engram.storage.updates import all_of, existing, update_memories
 
 _FOUND: Final = (MemoryType.FACTUAL, MemoryType.NEGATION)
 ReadEpisode = tuple[Episode, Extraction]
@@ -328,8 +329,7 @@ class FindingsStore:
             AnyOf("slot.predicate", stored_as(predicate)),
             of_population(Population.TEST if is_test else Population.REAL),
         )
-        pages = every_page(self._repository, scope, MemoryType.FACTUAL, where=where)
-        return [one async for page in pages for one in page if isinstance(one, Fact)]
+        return await all_of(self._repository, scope, Fact, where=where)
 
     async def _replace(self, scope: Scope, ends: Sequence[_Ended]) -> None:
         """Note each at both ends, first at those that stay."""
@@ -638,10 +638,7 @@ def _told_by(memory: Fact | NegationFact, findings: Sequence[_Finding]) -> Fact 
 
 def _taking_over(memory: Fact | NegationFact, others: Sequence[str]) -> Fact | NegationFact:
     """The memory as that which took the place of others; itself where it says so."""
-    supersedes = tuple(dict.fromkeys((*memory.supersedes, *others)))
-    if supersedes != memory.supersedes:
-        memory = memory.model_copy(update={"supersedes": supersedes})
-    return _from_when_known(memory)
+    return _from_when_known(replacing(memory, others))
 
 
 def _from_when_known(memory: Fact | NegationFact) -> Fact | NegationFact:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from engram.consolidation.amendments import retold, worded_by
@@ -12,7 +13,6 @@ from engram.consolidation.denials import deny_again
 from engram.consolidation.places import places, placing, timeline_of
 from engram.contracts.removal import ForgetPlan
 from engram.domain.memories import (
-    DERIVED_TYPES,
     STORED_TYPES,
     AnyMemory,
     DerivedMemory,
@@ -25,6 +25,7 @@ from engram.domain.memories import (
     SemanticMemory,
     is_summary,
     replaced,
+    replacing,
 )
 from engram.domain.occasions import without_occasions
 from engram.domain.scope import Scope
@@ -36,16 +37,17 @@ from engram.lifecycle.checks import linked_back
 from engram.lifecycle.decisions import disputed, disputes_of, holding_again
 from engram.lifecycle.links import heirs_of, parted, referred_to
 from engram.lifecycle.recomposed import RECOMPOSED, Basis, is_recomposed
-from engram.ports import AnyOf, Equals, Filter, HasId, MemoryRepository
+from engram.ports import AnyOf, Equals, HasId, MemoryRepository
 from engram.storage.ledger import MADE_FROM, is_composed
 from engram.storage.rewording import words_let_go
 from engram.storage.updates import (
     NewWriteId,
+    all_of,
+    by_id,
     episodes_by_id,
-    every_page,
     no_memory,
     one_memory,
-    update_memories,
+    update_those,
 )
 
 # --- what is left of memories when others are forgotten: a pure function each way
@@ -274,13 +276,12 @@ class Forgetter:
                 break
         else:
             raise no_memory(memory_id)
-        gone: dict[MemoryType, tuple[str, ...]] = {kind: (memory_id,)}
+        doomed = _Doomed()
         # Nobody can tell any more which of them quote it.
-        where = (Equals("source_episode_ids", memory_id),)
-        for derived in DERIVED_TYPES:
-            drawn = await self._all(scope, derived, where)
-            if drawn:
-                gone[derived] = (*gone.get(derived, ()), *(memory.id for memory in drawn))
+        for drawn in await self._drawn_from(scope, memory_id):
+            doomed.add(drawn)
+        gone = doomed.by_type()
+        gone[kind] = (memory_id, *gone.get(kind, ()))
         buried = tuple(sorted({one for ids in gone.values() for one in ids}))
         return ForgetPlan(memory_id=memory_id, gone=gone, buried=buried)
 
@@ -326,39 +327,32 @@ class Forgetter:
         await self._read_again(scope, parted)
         gone = plan.ids - spared
         left = await self._sources(scope, {*plan.amended, *spared})
-        orphans: dict[MemoryType, set[str]] = {}
+        orphans = _Doomed()
 
         touched = (*plan.amended, *plan.referring, *spared)
         handed = await self._handed_over(scope, plan, gone, touched)
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, DerivedMemory):
-                return None
+        def change(memory: DerivedMemory) -> DerivedMemory | None:
             after: DerivedMemory | None = memory
             if not episodes.isdisjoint(memory.source_episode_ids):
                 after = without_sources(memory, episodes, left)
             if after is None:
                 # Its other source was forgotten at the same time, by another run.
-                orphans.setdefault(memory.type, set()).add(memory.id)
+                orphans.add(memory)
                 return None
             after = without_references(after, gone, plan.heirs) or after
             after = handed.of(after)
-            return after if after != memory else None  # type: ignore[return-value]  # a copy of an AnyMemory is one
+            return after if after != memory else None
 
-        await update_memories(
-            self.repository,
-            scope,
-            touched,
-            change,
-            new_write_id=self.new_write_id,
-            types=DERIVED_TYPES,
+        await update_those(
+            self.repository, scope, DerivedMemory, touched, change, new_write_id=self.new_write_id
         )
         await self._place_again(scope, touched, gone)
         await self._lead_to_summaries(scope, touched)
         stay = await self.repository.get(scope, touched, _SEMANTIC, fresh=True)
         await deny_again(self.repository, scope, stay.values(), self.new_write_id)
         await self._let_words_go(scope, plan)
-        for kind, orphaned in orphans.items():
+        for kind, orphaned in orphans.by_type().items():
             await self.repository.delete(scope, kind, orphaned)
         for kind, planned in plan.gone.items():
             others = [one for one in planned if one in gone and one != plan.memory_id]
@@ -373,10 +367,10 @@ class Forgetter:
         self, scope: Scope, plan: ForgetPlan, gone: Collection[str], ids: Collection[str]
     ) -> _HandedOver:
         """What goes from one memory that replaced it to the one that replaced that."""
-        there = await self.repository.get(scope, ids, DERIVED_TYPES, fresh=True)
+        there = await by_id(self.repository, scope, DerivedMemory, ids, fresh=True)
         handed = _HandedOver({}, {})
         for old in there.values():
-            by = old.superseded_by if isinstance(old, DerivedMemory) else None
+            by = old.superseded_by
             heir = there.get(plan.heirs.get(by or "") or "") if by in gone else None
             if heir is not None:
                 handed.heirs[old.id] = heir
@@ -386,8 +380,9 @@ class Forgetter:
     async def _place_again(self, scope: Scope, ids: Collection[str], gone: Collection[str]) -> None:
         """Let each value hold until the next one that stays began to."""
         placed: set[str] = set()
-        for memory in (await self.repository.get(scope, ids, _SEMANTIC, fresh=True)).values():
-            if memory.id in placed or not isinstance(memory, SemanticMemory):
+        there = await by_id(self.repository, scope, SemanticMemory, ids, fresh=True)
+        for memory in there.values():
+            if memory.id in placed:
                 continue
             timeline = await timeline_of(self.repository, scope, memory)
             placed |= timeline.keys()
@@ -396,13 +391,13 @@ class Forgetter:
             taken_over = {e for update in plan.amendments() for e in update.add_sources}
             episodes = await episodes_by_id(self.repository, scope, taken_over)
             changed = {*(u.memory_id for u in (*plan.amendments(), *plan.retirements()))}
-            await update_memories(
+            await update_those(
                 self.repository,
                 scope,
+                SemanticMemory,
                 changed,
                 placing(plan, episodes),
                 new_write_id=self.new_write_id,
-                types=_SEMANTIC,
             )
 
     async def _let_words_go(self, scope: Scope, plan: ForgetPlan) -> None:
@@ -412,42 +407,27 @@ class Forgetter:
 
     async def _lead_to_summaries(self, scope: Scope, memory_ids: Iterable[str]) -> None:
         """Have what it sums up lead to a summary again that what replaced it goes from."""
-        for memory in (
-            await self.repository.get(scope, memory_ids, _SEMANTIC, fresh=True)
-        ).values():
-            if not isinstance(memory, SemanticMemory) or not is_summary(memory):
-                continue
-            summary: SemanticMemory = memory
-
-            def change(member: AnyMemory, summary: SemanticMemory = summary) -> AnyMemory | None:
-                if not isinstance(member, DerivedMemory):
-                    return None
-                return linked_back(member, summary)  # type: ignore[return-value]  # a copy of an AnyMemory is one
-
-            await update_memories(
+        there = await by_id(self.repository, scope, SemanticMemory, memory_ids, fresh=True)
+        for summary in filter(is_summary, there.values()):
+            await update_those(
                 self.repository,
                 scope,
+                DerivedMemory,
                 summary.related_ids,
-                change,
+                partial(linked_back, memory=summary),
                 new_write_id=self.new_write_id,
-                types=DERIVED_TYPES,
             )
 
     async def _read_again(self, scope: Scope, episode_ids: Collection[str]) -> None:
         """Have turns read again whose conclusions go because of another turn's words."""
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode) or memory.consolidated_at is None:
+        def change(turn: Episode) -> Episode | None:
+            if turn.consolidated_at is None:
                 return None
-            return memory.model_copy(update={"consolidated_at": None})
+            return turn.model_copy(update={"consolidated_at": None})
 
-        await update_memories(
-            self.repository,
-            scope,
-            episode_ids,
-            change,
-            new_write_id=self.new_write_id,
-            types=(MemoryType.EPISODIC,),
+        await update_those(
+            self.repository, scope, Episode, episode_ids, change, new_write_id=self.new_write_id
         )
 
     async def _spared(
@@ -459,8 +439,8 @@ class Forgetter:
         """
         if not plan.episodes:
             return frozenset(), frozenset()
-        found = await self.repository.get(scope, plan.ids, DERIVED_TYPES, fresh=True)
-        drawn = [m for m in found.values() if isinstance(m, DerivedMemory) and not is_recomposed(m)]
+        found = await by_id(self.repository, scope, DerivedMemory, plan.ids, fresh=True)
+        drawn = [m for m in found.values() if not is_recomposed(m)]
         episodes = frozenset(plan.episodes)
         sources = {e for m in drawn for e in m.source_episode_ids} | episodes
         there = await episodes_by_id(self.repository, scope, sources, fresh=True)
@@ -484,26 +464,25 @@ class Forgetter:
         return frozenset(spared), frozenset(others)
 
     async def _drawn_from(self, scope: Scope, episode_id: str) -> list[DerivedMemory]:
-        found: list[DerivedMemory] = []
-        for kind in DERIVED_TYPES:
-            where = (Equals("source_episode_ids", episode_id),)
-            found += await self._all(scope, kind, where)
-        return found
+        where = (Equals("source_episode_ids", episode_id),)
+        return await all_of(self.repository, scope, DerivedMemory, where=where)
 
     async def _composed_of(self, scope: Scope, doomed: _Doomed, fresh: set[str]) -> None:
         """Summaries and habits of what goes, and of those, until there are no more."""
         while fresh:
-            made: list[DerivedMemory] = []
-            for kind in (MemoryType.SEMANTIC, MemoryType.PROCEDURAL):
-                where = (AnyOf("related_ids", tuple(sorted(fresh))),)
-                made += [m for m in await self._all(scope, kind, where) if is_made_from(m, fresh)]
+            where = (AnyOf("related_ids", tuple(sorted(fresh))),)
+            linked = [
+                *await all_of(self.repository, scope, SemanticMemory, where=where),
+                *await all_of(self.repository, scope, ProceduralMemory, where=where),
+            ]
+            made = [m for m in linked if is_made_from(m, fresh)]
             fresh = {m.id for m in made} - doomed.memories.keys()
             for memory in made:
                 doomed.add(memory)
 
     async def _digests_of(self, scope: Scope, doomed: _Doomed, basis: frozenset[str]) -> None:
         """Every version of every digest that names what goes; they are composed again."""
-        for memory in await self._all(scope, MemoryType.SEMANTIC, (RECOMPOSED,)):
+        for memory in await all_of(self.repository, scope, SemanticMemory, where=(RECOMPOSED,)):
             if memory.id not in basis and names_any(memory, basis):
                 doomed.add(memory)
 
@@ -527,29 +506,16 @@ class Forgetter:
                 Equals("status", MemoryStatus.SUPERSEDED.value),
             )
             looked |= fresh
-            for memory in await self._all(scope, MemoryType.SEMANTIC, where):
+            for memory in await all_of(self.repository, scope, SemanticMemory, where=where):
                 if only_says_the_same(memory, doomed.derived):
                     doomed.add(memory)
                 elif memory.superseded_by in doomed.memories:
                     doomed.pointing.add(memory.id)
 
     async def _sources(self, scope: Scope, ids: Iterable[str]) -> dict[str, Episode]:
-        found = await self.repository.get(scope, ids, DERIVED_TYPES)
-        wanted = {
-            source
-            for memory in found.values()
-            if isinstance(memory, DerivedMemory)
-            for source in memory.source_episode_ids
-        }
+        found = await by_id(self.repository, scope, DerivedMemory, ids)
+        wanted = {source for memory in found.values() for source in memory.source_episode_ids}
         return await episodes_by_id(self.repository, scope, wanted)
-
-    async def _all(self, scope: Scope, kind: MemoryType, where: Filter) -> list[DerivedMemory]:
-        return [
-            memory
-            async for page in every_page(self.repository, scope, kind, where=where)
-            for memory in page
-            if isinstance(memory, DerivedMemory)
-        ]
 
 
 async def let_go(
@@ -570,24 +536,21 @@ async def let_go(
         gone: The turns.
         new_write_id: Makes a fresh value for each write.
     """
-    stored = await repository.get(scope, memory_ids, DERIVED_TYPES, fresh=True)
-    derived = [m for m in stored.values() if isinstance(m, DerivedMemory)]
-    wanted = {e for memory in derived for e in memory.source_episode_ids} - gone
+    stored = await by_id(repository, scope, DerivedMemory, memory_ids, fresh=True)
+    wanted = {e for memory in stored.values() for e in memory.source_episode_ids} - gone
     left = await episodes_by_id(repository, scope, wanted, fresh=True)
-    orphans: dict[MemoryType, set[str]] = {}
+    orphans = _Doomed()
 
-    def change(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, DerivedMemory) or gone.isdisjoint(memory.source_episode_ids):
+    def change(memory: DerivedMemory) -> DerivedMemory | None:
+        if gone.isdisjoint(memory.source_episode_ids):
             return None
         after = without_sources(memory, gone, left)
         if after is None:
-            orphans.setdefault(memory.type, set()).add(memory.id)
-        return after  # type: ignore[return-value]  # a copy of an AnyMemory is one
+            orphans.add(memory)
+        return after
 
-    await update_memories(
-        repository, scope, stored, change, new_write_id=new_write_id, types=DERIVED_TYPES
-    )
-    for kind, orphaned in orphans.items():
+    await update_those(repository, scope, DerivedMemory, stored, change, new_write_id=new_write_id)
+    for kind, orphaned in orphans.by_type().items():
         await repository.delete(scope, kind, orphaned)
 
 
@@ -604,7 +567,7 @@ class _HandedOver:
         inherited: What an heir replaces now, by its id.
     """
 
-    heirs: dict[str, AnyMemory]
+    heirs: dict[str, DerivedMemory]
     inherited: dict[str, list[str]]
 
     def of(self, memory: D) -> D:
@@ -612,10 +575,7 @@ class _HandedOver:
         heir = self.heirs.get(memory.id)
         if heir is not None and memory.superseded_by == heir.id and memory.refuted_at is None:
             memory = replaced(memory, heir.id, max(memory.known_at, heir.known_at))
-        if memory.id in self.inherited:
-            now = tuple(dict.fromkeys((*memory.supersedes, *self.inherited[memory.id])))
-            memory = memory.model_copy(update={"supersedes": now})
-        return memory
+        return replacing(memory, self.inherited.get(memory.id, ()))
 
 
 @dataclass(slots=True)

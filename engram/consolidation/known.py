@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from engram.consolidation.summaries import MOST_SUMMARISED, group_of
 from engram.domain.identity import content_hash, derived_id, with_test_namespace
 from engram.domain.memories import (
     DIGEST_FORMS,
-    AnyMemory,
     Episode,
     MemoryForm,
     MemoryStatus,
@@ -42,7 +41,7 @@ from engram.ports import (
     Not,
     SearchRequest,
 )
-from engram.storage.updates import every_page
+from engram.storage.updates import all_of, by_id
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _GENERATIONS_AT_ONCE = 4
@@ -154,7 +153,7 @@ class KnownMemories:
 
     async def summed_up_with(self, scope: Scope, changed: Set[str]) -> dict[str, SemanticMemory]:
         """What was changed, and of each kind of note among it the latest notes and summaries."""
-        found = _semantic((await self.repository.get(scope, changed, _SEMANTIC)).values())
+        found = await by_id(self.repository, scope, SemanticMemory, changed)
         groups = dict.fromkeys((group_of(memory), memory.is_test) for memory in found.values())
         for group, is_test in groups:
             if group is not None:
@@ -183,8 +182,8 @@ class KnownMemories:
         ids = artifact_ids(scope, episodes)
         if not ids:
             return []
-        found = await self.repository.get(scope, ids, _SEMANTIC)
-        return list(_semantic(found.values()).values())
+        found = await by_id(self.repository, scope, SemanticMemory, ids)
+        return list(found.values())
 
     async def near(self, scope: Scope, memories: Sequence[SemanticMemory], *, limit: int) -> Near:
         """Active memories that resemble the given ones, best first, without them."""
@@ -209,9 +208,10 @@ class KnownMemories:
                 if one.dense is not None and one.memory.id != memory.id:
                     first, second = sorted((memory.id, one.memory.id))
                     alike[first, second] = one.dense
-            others = _semantic(c.memory for c in best if c.memory.id not in given)
-            stated = [m for m in others.items() if m[1].form is MemoryForm.STATEMENT]
-            found |= dict(stated[:limit])
+            others = (c.memory for c in best if c.memory.id not in given)
+            known = [m for m in others if isinstance(m, SemanticMemory)]
+            stated = [m for m in known if m.form is MemoryForm.STATEMENT]
+            found |= {m.id: m for m in stated[:limit]}
         return Near(list(found.values()), alike)
 
     async def _originals(
@@ -225,7 +225,7 @@ class KnownMemories:
             unread = ids - found.keys() - more.keys()
             if not unread:
                 return more
-            looked_at = _semantic((await self.repository.get(scope, unread, _SEMANTIC)).values())
+            looked_at = await by_id(self.repository, scope, SemanticMemory, unread)
             if not looked_at:
                 return more
             more |= looked_at
@@ -246,7 +246,7 @@ class KnownMemories:
                 for identity in open_identities
                 for generation in range(first, first + _GENERATIONS_AT_ONCE)
             }
-            here = _semantic((await self.repository.get(scope, ids, _SEMANTIC)).values())
+            here = await by_id(self.repository, scope, SemanticMemory, ids)
             found |= here
             # A forgotten generation leaves a hole; past a whole stretch of holes there is nothing.
             open_identities = {ids[memory_id] for memory_id in here}
@@ -266,20 +266,9 @@ class KnownMemories:
     async def _some(
         self, scope: Scope, where: Filter, *, most: int = _MOST_ENTRIES
     ) -> dict[str, SemanticMemory]:
-        """The latest, at most about so many."""
-        found: dict[str, SemanticMemory] = {}
-        async for page in every_page(
-            self.repository,
-            scope,
-            MemoryType.SEMANTIC,
-            where=where,
-            descending=True,
-            at_once=min(_PAGE, most),
-        ):
-            found |= _semantic(page)
-            if len(found) >= most:
-                break
-        return found
+        """The latest, at most so many."""
+        found = await all_of(self.repository, scope, SemanticMemory, where=where, most=most)
+        return {memory.id: memory for memory in found}
 
 
 def _by_relation(
@@ -307,7 +296,3 @@ def _changing(statements: Sequence[Statement]) -> list[str]:
 def _side(*, is_test: bool) -> Condition:
     test = Equals("is_test", value=True)
     return test if is_test else Not(test)
-
-
-def _semantic(memories: Iterable[AnyMemory]) -> dict[str, SemanticMemory]:
-    return {memory.id: memory for memory in memories if isinstance(memory, SemanticMemory)}

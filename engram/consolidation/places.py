@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import TypeAlias
 
 from engram.consolidation.amendments import amended, retired
 from engram.consolidation.keep import Circumstances
@@ -13,7 +14,6 @@ from engram.domain.memories import (
     DerivedMemory,
     Episode,
     MemoryForm,
-    MemoryType,
     Provenance,
     SemanticMemory,
 )
@@ -21,7 +21,9 @@ from engram.domain.plan import ConsolidationPlan
 from engram.domain.scope import Scope
 from engram.domain.slots import is_functional, related_predicates, timeline_key
 from engram.ports import AnyOf, Equals, Filter, MemoryRepository
-from engram.storage.updates import MemoryChange, every_page
+from engram.storage.updates import all_of
+
+Placing: TypeAlias = Callable[[SemanticMemory], SemanticMemory | None]
 
 
 async def timeline_of(
@@ -37,13 +39,10 @@ async def timeline_of(
     )
     if not is_functional(slot):
         about = (*about, Equals("slot.object", slot.object))
-    pages = every_page(repository, scope, MemoryType.SEMANTIC, where=about)
     return {
         one.id: one
-        async for page in pages
-        for one in page
-        if isinstance(one, SemanticMemory)
-        and one.slot is not None
+        for one in await all_of(repository, scope, SemanticMemory, where=about)
+        if one.slot is not None
         and one.form is MemoryForm.STATEMENT
         and one.is_test == memory.is_test
         and timeline_key(one.slot) == timeline_key(slot)
@@ -62,7 +61,7 @@ def places(scope: Scope, timeline: Iterable[SemanticMemory], now: datetime) -> C
     return ConsolidationPlan(actions=tuple(placed_again(timeline, made)))
 
 
-def placing(plan: ConsolidationPlan, episodes: Mapping[str, Episode]) -> MemoryChange:
+def placing(plan: ConsolidationPlan, episodes: Mapping[str, Episode]) -> Placing:
     """Makes of each memory what such a plan does, where nothing new comes into being.
 
     Args:
@@ -72,9 +71,7 @@ def placing(plan: ConsolidationPlan, episodes: Mapping[str, Episode]) -> MemoryC
     amendments = {update.memory_id: update for update in plan.amendments()}
     endings = {update.memory_id: update.supersession for update in plan.retirements()}
 
-    def change(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, SemanticMemory):
-            return None
+    def change(memory: SemanticMemory) -> SemanticMemory | None:
         after, update, ended = memory, amendments.get(memory.id), endings.get(memory.id)
         if update is not None:
             after = amended(after, update, episodes) or after

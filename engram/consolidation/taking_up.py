@@ -28,7 +28,6 @@ from engram.contracts.consolidation import (
     PlanOutput,
 )
 from engram.domain.memories import (
-    AnyMemory,
     Episode,
     MemoryForm,
     MemoryType,
@@ -43,10 +42,10 @@ from engram.ports import AnyOf, MemoryRepository
 from engram.storage.ledger import is_composed
 from engram.storage.updates import (
     NewWriteId,
+    all_of,
     episodes_by_id,
-    every_page,
     existing,
-    update_memories,
+    update_those,
 )
 
 _EPISODIC = (MemoryType.EPISODIC,)
@@ -233,9 +232,7 @@ class TurnConsolidator:
         """
         before: set[str] = set()
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode):
-                return None
+        def change(memory: Episode) -> Episode | None:
             if memory.consolidated_at is not None:
                 # The moment is the workflow's: an earlier attempt of this very call wrote it.
                 if memory.consolidated_at == now:
@@ -246,13 +243,8 @@ class TurnConsolidator:
                 before.add(memory.id)
             return after
 
-        updated = await update_memories(
-            self.repository,
-            scope,
-            episode_ids,
-            change,
-            new_write_id=self.new_write_id,
-            types=_EPISODIC,
+        updated = await update_those(
+            self.repository, scope, Episode, episode_ids, change, new_write_id=self.new_write_id
         )
         return len(updated.changed | before)
 
@@ -271,12 +263,9 @@ class TurnConsolidator:
         self, request: ConsolidateTurnsInput, episode_ids: Sequence[str]
     ) -> PlanEffect:
         """What rests on these turns: attempts before this one may have written it."""
-        resting: list[SemanticMemory] = []
         where = (AnyOf("source_episode_ids", tuple(sorted(episode_ids))),)
-        async for page in every_page(
-            self.repository, request.scope, MemoryType.SEMANTIC, where=where
-        ):
-            resting += [m for m in page if isinstance(m, SemanticMemory) and m.detail is None]
+        found = await all_of(self.repository, request.scope, SemanticMemory, where=where)
+        resting = [m for m in found if m.detail is None]
         own = [m for m in resting if _is_of(m, request)]
         stored = {m.id for m in own}
         return PlanEffect(

@@ -20,7 +20,6 @@ from engram.domain.buffer import Signal
 from engram.domain.identity import episode_id
 from engram.domain.memories import (
     DEFAULT_IMPORTANCE,
-    AnyMemory,
     Episode,
     MemoryType,
     Provenance,
@@ -50,7 +49,7 @@ from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.ports import Between, Embedder, Equals, MemoryRepository, NewMemory, TurnExtractor
 from engram.storage.rewording import words_let_go
-from engram.storage.updates import episodes_by_id, existing, update_memories
+from engram.storage.updates import episodes_by_id, existing, update_those
 
 _log = structlog.get_logger(__name__)
 
@@ -485,19 +484,19 @@ class TurnStore:
             if found.unread is not None and one.unread is None
         }
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, Episode) or memory.unread is not None:
+        def change(turn: Episode) -> Episode | None:
+            if turn.unread is not None:
                 return None
-            return memory.model_copy(update={"unread": Unread(rules=why[memory.id])})
+            return turn.model_copy(update={"unread": Unread(rules=why[turn.id])})
 
         if why:
-            await update_memories(
+            await update_those(
                 self._repository,
                 request.scope,
+                Episode,
                 why,
                 change,
                 new_write_id=self._new_write_id,
-                types=(MemoryType.EPISODIC,),
             )
 
 

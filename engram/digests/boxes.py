@@ -12,13 +12,12 @@ from operator import itemgetter
 from engram.consolidation.apply import PlanWriter, end_links
 from engram.contracts.consolidation import PlanOutput
 from engram.contracts.messages import Population
-from engram.digests.store import DigestStore, latest_semantic
+from engram.digests.store import DigestStore
 from engram.digests.versions import Composer, Draft
 from engram.domain.digests import BoxDetail, SealReason
 from engram.domain.identity import operation_id
 from engram.domain.kept import kept
 from engram.domain.memories import (
-    DERIVED_TYPES,
     DerivedMemory,
     Episode,
     Link,
@@ -37,7 +36,7 @@ from engram.language.text import content_words, terms_of
 from engram.lifecycle.due import of_population
 from engram.lifecycle.links import Observed, is_full
 from engram.ports import AnyOf, Between, Condition, Equals, Filter, MemoryRepository
-from engram.storage.updates import every_page, existing
+from engram.storage.updates import all_of, episodes_by_id, existing
 
 # --- boxes: a session cut into runs of turns on one topic. Pure and incremental
 #
@@ -265,14 +264,13 @@ class BoxReader:
     async def last_box(self, scope: Scope, session_id: str) -> SemanticMemory | None:
         """The latest box of a session that is stored."""
         where = _of_session(session_id)
-        found = await latest_semantic(self.repository, scope, where, limit=1)
+        found = await all_of(self.repository, scope, SemanticMemory, where=where, most=1)
         return found[0] if found else None
 
     async def all_boxes(self, scope: Scope, session_id: str) -> list[SemanticMemory]:
         """Every box of a session that is stored."""
         where = _of_session(session_id)
-        pages = every_page(self.repository, scope, MemoryType.SEMANTIC, where=where)
-        return [m async for page in pages for m in page if isinstance(m, SemanticMemory)]
+        return await all_of(self.repository, scope, SemanticMemory, where=where)
 
     async def tail(
         self, scope: Scope, session_id: str, last: BoxDetail | None
@@ -311,7 +309,8 @@ class BoxReader:
             Equals("form", MemoryForm.BOX.value),
             AnyOf("source_episode_ids", tuple(sorted(episode_ids))),
         )
-        return await latest_semantic(self.repository, scope, where, limit=len(episode_ids))
+        most = len(episode_ids)
+        return await all_of(self.repository, scope, SemanticMemory, where=where, most=most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,12 +400,8 @@ class BoxWriter:
         if last is None:
             return _Late()
         wanted = set(episode_ids) - {e.id for e in tail} - set(last.episode_ids)
-        found = await self.repository.get(scope, sorted(wanted), (MemoryType.EPISODIC,))
-        early = [
-            m
-            for m in found.values()
-            if isinstance(m, Episode) and not m.is_test and m.timestamp <= last.last
-        ]
+        found = await episodes_by_id(self.repository, scope, sorted(wanted))
+        early = [m for m in found.values() if not m.is_test and m.timestamp <= last.last]
         boxes = await self._reader.boxes_of(scope, [episode.id for episode in early])
         boxed = _turns_of(boxes)
         return _Late(
@@ -486,10 +481,7 @@ class BoxWriter:
     async def _derived(self, scope: Scope, turns: Set[str]) -> list[DerivedMemory]:
         """What was derived from these turns; of the most important ones first."""
         where: Filter = (AnyOf("source_episode_ids", tuple(sorted(turns))),)
-        found: list[DerivedMemory] = []
-        for kind in DERIVED_TYPES:
-            async for page in every_page(self.repository, scope, kind, where=where):
-                found += [m for m in page if isinstance(m, DerivedMemory)]
+        found = await all_of(self.repository, scope, DerivedMemory, where=where)
         # A summary is made of what others derived, and gives way to the next one.
         own = [m for m in found if not (isinstance(m, SemanticMemory) and m.detail)]
         own = [m for m in own if not is_summary(m)]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 
-from engram.digests.mentions import clues_in
 from engram.digests.names import (
     FAMILY_TITLES,
     GIVEN_NAMES,
@@ -17,7 +16,6 @@ from engram.digests.names import (
     agree,
     name_key,
     parts_of,
-    without_title,
 )
 from engram.domain.digests import EntityKind, Equation, Mention, Merge
 
@@ -318,44 +316,6 @@ class Register:
     def entity_of(self, mention: Mention) -> Entity | None:
         """The bearer; None if the mention was not among those resolved."""
         return self._borne.get(bearer_key(mention, self._ambiguous))
-
-
-def find(entities: Iterable[Entity], wanted: str) -> tuple[Entity, ...]:
-    """The entities that a name, address or description can mean.
-
-    A description is a name with what sets its bearer apart: "aunt Florence", "the
-    city of Florence", "John Smith from flat 3".
-    """
-    asked = _asked(wanted)
-    found = [
-        entity
-        for entity in entities
-        if any(_means(mention, asked) for mention in entity.mentions)
-        and (EntityKind.UNKNOWN in (asked.kind, entity.kind) or asked.kind is entity.kind)
-    ]
-    exact = [
-        entity
-        for entity in found
-        if any(_means(m, asked) and m.qualifier == asked.qualifier for m in entity.mentions)
-    ]
-    return tuple(exact or found) if asked.qualifier else tuple(found)
-
-
-def _asked(wanted: str) -> Mention:
-    mentions = clues_in(wanted, "?").mentions
-    if len(mentions) == 1:
-        return mentions[0]
-    return Mention(name=wanted, source_id="?")
-
-
-def _means(mention: Mention, asked: Mention) -> bool:
-    key = name_key(asked.name)
-    known = (
-        name_key(mention.name),
-        without_title(mention.name),
-        *(i.partition(":")[2] for i in mention.identifiers),
-    )
-    return key in known
 
 
 def _same_name(groups: Groups) -> None:

@@ -13,7 +13,6 @@ from engram.digests.store import DigestStore, Put
 from engram.digests.versions import Composer, Draft, newest
 from engram.domain.digests import ConsolidationEffect, GuidelineDetail, Tally
 from engram.domain.memories import (
-    AnyMemory,
     MemoryForm,
     MemoryStatus,
     MemoryType,
@@ -24,7 +23,7 @@ from engram.domain.memories import (
 from engram.domain.rules import DigestPolicy
 from engram.domain.scope import Scope
 from engram.ports import Equals, Filter, MemoryRepository
-from engram.storage.updates import update_memories
+from engram.storage.updates import update_those
 
 # --- guidance from what became of earlier memories. Conservative: it only ever warns
 
@@ -195,8 +194,8 @@ class GuidelineWriter:
         guideline = newest(current)
         assert guideline is not None  # noqa: S101 - for the type checker; there is one by now
 
-        def count(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, SemanticMemory) or has_seen(memory, operation):
+        def count(memory: SemanticMemory) -> SemanticMemory | None:
+            if has_seen(memory, operation):
                 return None
             tallies = counted(_detail(memory).tallies, deeds, memories, policy)
             detail = GuidelineDetail(
@@ -204,13 +203,13 @@ class GuidelineWriter:
             )
             return remember(memory.model_copy(update={"detail": detail}), operation)
 
-        await update_memories(
+        await update_those(
             self.repository,
             scope,
+            SemanticMemory,
             [guideline.id],
             count,
             new_write_id=self.store.new_write_id,
-            types=(MemoryType.SEMANTIC,),
         )
         return begun.plus(await self._say(composer, current, policy))
 

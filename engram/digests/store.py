@@ -9,7 +9,6 @@ from datetime import datetime
 from engram.contracts.messages import Population
 from engram.digests.versions import Composer, Draft, amended, newest, retired
 from engram.domain.memories import (
-    AnyMemory,
     Fact,
     MemoryForm,
     MemoryStatus,
@@ -23,11 +22,10 @@ from engram.errors import BasisForgotten, StorageUnavailable
 from engram.lifecycle.due import of_population
 from engram.ports import AnyOf, Embedder, Equals, Filter, MemoryRepository, NewMemory
 from engram.storage.ledger import rests_on
-from engram.storage.updates import NewWriteId, every_page, existing, update_memories
+from engram.storage.updates import NewWriteId, all_of, by_id, existing, update_those
 
 _SEMANTIC = (MemoryType.SEMANTIC,)
 _PROCEDURAL = (MemoryType.PROCEDURAL,)
-_PAGE = 100
 _MOST_FOUND = 400
 _KEYS_AT_ONCE = 200
 # A version that was written once, replaced, and came back takes the next free generation.
@@ -87,13 +85,11 @@ class DigestStore:
 
     async def semantic(self, scope: Scope, where: Filter, *, limit: int) -> list[SemanticMemory]:
         """The latest known memories that match, at most ``limit``."""
-        return await latest_semantic(self.repository, scope, where, limit=limit)
+        return await all_of(self.repository, scope, SemanticMemory, where=where, most=limit)
 
     async def by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, SemanticMemory]:
         """Those of the ids that exist."""
-        wanted = list(dict.fromkeys(ids))
-        found = await self.repository.get(scope, wanted, _SEMANTIC) if wanted else {}
-        return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+        return await by_id(self.repository, scope, SemanticMemory, ids)
 
     async def called(self, scope: Scope, *, limit: int) -> list[SemanticMemory | Fact]:
         """The latest known that say what the user is called, at most ``limit`` of each type."""
@@ -103,28 +99,18 @@ class DigestStore:
             AnyOf("slot.predicate", stored_as(IS_CALLED)),
             of_population(Population.REAL),
         )
-        facts = await self.repository.scroll(
-            scope, MemoryType.FACTUAL, where=where, descending=True, limit=limit
-        )
-        said = await self.semantic(scope, where, limit=limit)
-        return [*said, *(m for m in facts.memories if isinstance(m, Fact))]
+        facts = await all_of(self.repository, scope, Fact, where=where, most=limit)
+        return [*await self.semantic(scope, where, limit=limit), *facts]
 
     async def habits(self, scope: Scope, *, limit: int) -> dict[str, ProceduralMemory]:
         """The latest known habits that hold, at most ``limit``; no test ones."""
-        page = await self.repository.scroll(
-            scope,
-            MemoryType.PROCEDURAL,
-            where=(Equals("status", MemoryStatus.ACTIVE.value), of_population(Population.REAL)),
-            descending=True,
-            limit=limit,
-        )
-        return {m.id: m for m in page.memories if isinstance(m, ProceduralMemory)}
+        where = (Equals("status", MemoryStatus.ACTIVE.value), of_population(Population.REAL))
+        found = await all_of(self.repository, scope, ProceduralMemory, where=where, most=limit)
+        return {m.id: m for m in found}
 
     async def habits_by_id(self, scope: Scope, ids: Iterable[str]) -> dict[str, ProceduralMemory]:
         """Those of the ids that are habits, whether or not they hold."""
-        wanted = list(dict.fromkeys(ids))
-        found = await self.repository.get(scope, wanted, _PROCEDURAL) if wanted else {}
-        return {key: m for key, m in found.items() if isinstance(m, ProceduralMemory)}
+        return await by_id(self.repository, scope, ProceduralMemory, ids)
 
     async def put(
         self,
@@ -252,15 +238,14 @@ class DigestStore:
         if not digests:
             return
         gone = before - await existing(self.repository, scope, before)
-        stored = await self._fresh(scope, [*digests]) if gone else {}
+        stored = await self._fresh(scope, digests) if gone else {}
         left = [key for key, memory in stored.items() if not gone.isdisjoint(rests_on(memory))]
         if left:
             await self.repository.delete(scope, MemoryType.SEMANTIC, left)
             raise _basis_forgotten(len(left))
 
-    async def _fresh(self, scope: Scope, ids: Sequence[str]) -> dict[str, SemanticMemory]:
-        found = await self.repository.get(scope, ids, _SEMANTIC, fresh=True)
-        return {key: m for key, m in found.items() if isinstance(m, SemanticMemory)}
+    async def _fresh(self, scope: Scope, ids: Iterable[str]) -> dict[str, SemanticMemory]:
+        return await by_id(self.repository, scope, SemanticMemory, ids, fresh=True)
 
     async def _amend(
         self, scope: Scope, chosen: Mapping[str, SemanticMemory], drafts: Sequence[Draft]
@@ -268,29 +253,27 @@ class DigestStore:
         wanted = {chosen[draft.key].id: draft for draft in drafts}
         differing = [m.id for m in chosen.values() if amended(m, wanted[m.id])]
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            return (
-                amended(memory, wanted[memory.id]) if isinstance(memory, SemanticMemory) else None
-            )
-
-        updated = await update_memories(
-            self.repository, scope, differing, change, new_write_id=self.new_write_id,
-            types=_SEMANTIC,
-        )  # fmt: skip
+        updated = await update_those(
+            self.repository,
+            scope,
+            SemanticMemory,
+            differing,
+            lambda memory: amended(memory, wanted[memory.id]),
+            new_write_id=self.new_write_id,
+        )
         return tuple(sorted(updated.changed))
 
     async def _retire(
         self, scope: Scope, endings: Mapping[str, tuple[SemanticMemory | None, datetime]]
     ) -> tuple[str, ...]:
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            return (
-                retired(memory, *endings[memory.id]) if isinstance(memory, SemanticMemory) else None
-            )
-
-        updated = await update_memories(
-            self.repository, scope, endings, change, new_write_id=self.new_write_id,
-            types=_SEMANTIC,
-        )  # fmt: skip
+        updated = await update_those(
+            self.repository,
+            scope,
+            SemanticMemory,
+            endings,
+            lambda memory: retired(memory, *endings[memory.id]),
+            new_write_id=self.new_write_id,
+        )
         return tuple(sorted(updated.changed))
 
 
@@ -321,22 +304,3 @@ def _by_successor(
         key = own if own in keys else successors.get(own, own)
         found.setdefault(key, []).append(memory)
     return found
-
-
-async def latest_semantic(
-    repository: MemoryRepository, scope: Scope, where: Filter, *, limit: int
-) -> list[SemanticMemory]:
-    """The latest known memories that match, at most ``limit``."""
-    found: list[SemanticMemory] = []
-    async for page in every_page(
-        repository,
-        scope,
-        MemoryType.SEMANTIC,
-        where=where,
-        descending=True,
-        at_once=min(_PAGE, limit),
-    ):
-        found += [m for m in page if isinstance(m, SemanticMemory)]
-        if len(found) >= limit:
-            break
-    return found[:limit]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, TypeVar, get_args
 
 from pydantic import Field, PrivateAttr, TypeAdapter
 
@@ -641,6 +642,13 @@ MEMORY_ADAPTER: TypeAdapter[Episode | Fact | SemanticMemory | ProceduralMemory |
 )
 
 
+@cache
+def types_of(kind: type[Memory]) -> tuple[MemoryType, ...]:
+    """The types whose memories are of a class: one, or those of all that share a base."""
+    stored: tuple[type[Memory], ...] = get_args(get_args(AnyMemory)[0])
+    return tuple(one.model_fields["type"].default for one in stored if issubclass(one, kind))
+
+
 # --- metadata by which memories are found, and which conclusions can agree on: its plain part
 
 LONGEST_PLAIN = 128
@@ -718,6 +726,12 @@ def replaced(memory: D, by: str, when: datetime) -> D:
             "valid_to": max(memory.event_at, when),
         }
     )
+
+
+def replacing(memory: D, old: Iterable[str]) -> D:
+    """``memory`` as what took the place of these too; itself where it did before."""
+    both = tuple(dict.fromkeys((*memory.supersedes, *old)))
+    return memory if both == memory.supersedes else memory.model_copy(update={"supersedes": both})
 
 
 def has_seen(memory: Memory, operation: str) -> bool:

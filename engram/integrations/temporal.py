@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from pydantic_core import to_jsonable_python
 from temporalio import activity, workflow
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from engram.client.memory import MemoryStore
 
 __all__ = ["EngramPlugin", "WorkflowMemory", "worker_memory"]
-
-Answer = TypeVar("Answer")
 
 # --- what a workflow holds
 

@@ -29,11 +29,13 @@ from engram.domain.memories import (
     SemanticMemory,
     Vitals,
     not_replaced,
+    replacing,
 )
 from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
 from engram.lifecycle.policies import (
     DecayPolicy,
+    disputed_with,
     is_outcome,
     is_refuted,
     policy_class,
@@ -253,11 +255,6 @@ def rulebook(rules: LifecycleRules, namespace: str) -> Rulebook:
     return Rulebook(rules, namespace)
 
 
-def decide(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Transition | None:
-    """What time does to ``memory`` next, at ``now``; None if nothing."""
-    return rulebook(rules, memory.namespace).decide(memory, now)
-
-
 def review_at(memory: AnyMemory, rules: LifecycleRules) -> datetime | None:
     """The earliest moment at which any rule could act on ``memory``; None for never."""
     return rulebook(rules, memory.namespace).review_at(memory)
@@ -416,10 +413,7 @@ def confirm(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
 
 def in_place_of(memory: AnyMemory, beaten: tuple[str, ...]) -> AnyMemory:
     """``memory`` as what stands in the place of these."""
-    if not isinstance(memory, DerivedMemory) or not beaten:
-        return memory
-    instead = tuple(dict.fromkeys((*memory.supersedes, *beaten)))
-    return memory.model_copy(update={"supersedes": instead})
+    return replacing(memory, beaten) if isinstance(memory, DerivedMemory) else memory
 
 
 def dispute(memory: AnyMemory, now: datetime, rules: LifecycleRules) -> Changed:
@@ -456,16 +450,14 @@ def rivals_of(memory: AnyMemory) -> tuple[str, ...]:
     """What gives way if ``memory`` is confirmed: what it contradicts, and what was kept for it."""
     if not isinstance(memory, DerivedMemory):
         return ()
-    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     kept = memory.superseded_by if is_refuted(memory) else None
-    return (*disputed_with, *((kept,) if kept is not None else ()))
+    return (*disputed_with(memory), *((kept,) if kept is not None else ()))
 
 
 def disputes_of(memory: AnyMemory | DerivedMemory) -> list[tuple[str, ...]]:
     """What reviews about a memory are about: each pair that it is in, or itself where refuted."""
-    disputed_with = memory.disputed_with if isinstance(memory, SemanticMemory) else ()
     alone = [(memory.id,)] if isinstance(memory, DerivedMemory) and memory.refuted_at else []
-    pairs = ((memory.id, other) for other in disputed_with)
+    pairs = ((memory.id, other) for other in disputed_with(memory))
     return [*((min(pair), max(pair)) for pair in pairs), *alone]
 
 

@@ -26,7 +26,7 @@ from engram.ports import (
     SearchRequest,
     TextVectors,
 )
-from engram.storage.updates import every_page
+from engram.storage.updates import all_of
 
 # One that faded, or was put aside, is offered no more: nobody took it back. One that was told
 # with an end is over by then.
@@ -53,8 +53,7 @@ async def standing_denials(
         )
     if not known:
         return []
-    pages = every_page(repository, scope, MemoryType.NEGATION, where=_STANDING)
-    return denials_among([one async for page in pages for one in page])
+    return denials_among(await all_of(repository, scope, NegationFact, where=_STANDING))
 
 
 async def denied_since(

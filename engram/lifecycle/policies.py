@@ -424,6 +424,11 @@ def verification_of(memory: AnyMemory) -> VerificationState:
     return _VERIFICATIONS[memory.confidence.verification]
 
 
+def disputed_with(memory: AnyMemory | DerivedMemory) -> tuple[str, ...]:
+    """The memories that it contradicts, with nothing to settle which holds."""
+    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()
+
+
 def is_disputed(memory: AnyMemory) -> bool:
     """Whether the user, or another memory that nothing settles, speaks against it."""
     return verification_of(memory) is VerificationState.DISPUTED

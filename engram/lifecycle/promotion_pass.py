@@ -51,7 +51,14 @@ from engram.ports import (
     NewMemory,
     Stamp,
 )
-from engram.storage.updates import NewWriteId, every_page, existing, update_memories
+from engram.storage.updates import (
+    NewWriteId,
+    by_id,
+    every_page,
+    existing,
+    update_memories,
+    update_those,
+)
 
 # --- habits hold as long as the knowledge they came from does
 
@@ -70,26 +77,18 @@ async def follow_sources(
         source_ids: Knowledge that changed.
         new_write_id: Makes a fresh value for each write.
     """
-    found = await repository.get(scope, source_ids, (MemoryType.SEMANTIC,), fresh=True)
-    origins: dict[str, SemanticMemory] = {}
-    for source in found.values():
-        if isinstance(source, SemanticMemory):
-            origins.update((habit_id, source) for habit_id in habits_of(source))
+    found = await by_id(repository, scope, SemanticMemory, source_ids, fresh=True)
+    origins = {habit_id: source for source in found.values() for habit_id in habits_of(source)}
     if not origins:
         return frozenset()
 
-    def change(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, ProceduralMemory):
-            return None
-        return following(memory, origins[memory.id])
-
-    updated = await update_memories(
+    updated = await update_those(
         repository,
         scope,
+        ProceduralMemory,
         origins,
-        change,
+        lambda habit: following(habit, origins[habit.id]),
         new_write_id=new_write_id,
-        types=(MemoryType.PROCEDURAL,),
     )
     return updated.changed
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from engram.contracts.messages import Population
 from engram.domain.memories import STORED_TYPES, AnyMemory, DerivedMemory
@@ -29,7 +30,7 @@ from engram.lifecycle.checks import (
 from engram.lifecycle.decisions import Rulebook
 from engram.lifecycle.due import of_population
 from engram.ports import Equals, Filter, MemoryRepository
-from engram.storage.updates import NewWriteId, every_page, one_memory, update_memories
+from engram.storage.updates import NewWriteId, every_page, one_memory, update_memories, update_those
 
 # --- reading all of a user's memories, page by page, and checking them on the way
 
@@ -197,17 +198,23 @@ class Repairer:
     async def _mend(self, scope: Scope, memory_id: str, now: datetime) -> None:
         memory = await one_memory(self.repository, scope, memory_id)
         known = await self.repository.get(scope, references(memory))
-        await self._update(scope, memory, lambda m: mended(m, known, now, self.book))
+        await update_memories(
+            self.repository,
+            scope,
+            [memory_id],
+            lambda m: mended(m, known, now, self.book),
+            new_write_id=self.new_write_id,
+            types=(memory.type,),
+        )
 
     async def _link_back(self, scope: Scope, memory_id: str) -> None:
         """Have the other ends know its links; where one has no room, the link goes."""
         memory = await one_memory(self.repository, scope, memory_id)
         if not isinstance(memory, DerivedMemory):
             return
-        for other in (await self.repository.get(scope, memory.related_ids)).values():
-            await self._update(scope, other, _on_derived(lambda m: linked_back(m, memory)))
+        await self._update(scope, memory.related_ids, partial(linked_back, memory=memory))
         known = await self.repository.get(scope, memory.related_ids, fresh=True)
-        await self._update(scope, memory, _on_derived(lambda m: without_one_way(m, known)))
+        await self._update(scope, (memory_id,), partial(without_one_way, known=known))
 
     async def _fold(self, scope: Scope, memory_id: str) -> None:
         """Keep the one that was known first; write it, and only then retire the other."""
@@ -215,18 +222,10 @@ class Repairer:
         twin = await self._twin(scope, memory)
         if twin is None or not isinstance(memory, DerivedMemory):
             return
-        pair = sorted((memory, twin), key=lambda m: (m.known_at, m.id))
-        kept, other = pair
-        await self._update(
-            scope,
-            kept,  # type: ignore[arg-type]  # every derived memory is an AnyMemory
-            _on_derived(lambda m: merged(m, other)),
-        )
-        await self._update(
-            scope,
-            other,  # type: ignore[arg-type]  # same
-            _on_derived(lambda m: folded_into(m, kept)),
-        )
+        pair: list[DerivedMemory] = [memory, twin]
+        kept, other = sorted(pair, key=lambda m: (m.known_at, m.id))
+        await self._update(scope, (kept.id,), partial(merged, other=other))
+        await self._update(scope, (other.id,), partial(folded_into, kept=kept))
 
     async def _twin(self, scope: Scope, memory: AnyMemory) -> DerivedMemory | None:
         """Another conclusion that says the same."""
@@ -241,27 +240,14 @@ class Repairer:
         return None
 
     async def _update(
-        self, scope: Scope, memory: AnyMemory, change: Callable[[AnyMemory], AnyMemory | None]
+        self,
+        scope: Scope,
+        ids: Iterable[str],
+        change: Callable[[DerivedMemory], DerivedMemory | None],
     ) -> None:
-        await update_memories(
-            self.repository,
-            scope,
-            [memory.id],
-            change,
-            new_write_id=self.new_write_id,
-            types=(memory.type,),
+        await update_those(
+            self.repository, scope, DerivedMemory, ids, change, new_write_id=self.new_write_id
         )
-
-
-def _on_derived(
-    change: Callable[[DerivedMemory], DerivedMemory | None],
-) -> Callable[[AnyMemory], AnyMemory | None]:
-    def checked(memory: AnyMemory) -> AnyMemory | None:
-        if not isinstance(memory, DerivedMemory):
-            return None
-        return change(memory)  # type: ignore[return-value]  # a copy of an AnyMemory is one
-
-    return checked
 
 
 def _what(finding: Finding) -> tuple[str, str, str | None]:

@@ -19,7 +19,6 @@ from engram.contracts.lifecycle import (
     summed,
 )
 from engram.domain.memories import (
-    DERIVED_TYPES,
     AnyMemory,
     DerivedMemory,
     Episode,
@@ -40,7 +39,7 @@ from engram.lifecycle.recomposed import RECOMPOSED, Basis
 from engram.lifecycle.table import Aspect
 from engram.ports import AnyOf, Embedder, MaintenanceRepository
 from engram.storage.rewording import words_let_go
-from engram.storage.updates import NewWriteId, every_page, update_memories
+from engram.storage.updates import NewWriteId, all_of, update_memories, update_those
 
 # Memories that one activity looks at: a few seconds of work.
 MOST_AT_ONCE: Final = 1000
@@ -250,15 +249,15 @@ class Reviewer:
         """
         over = {one.id for one in ending if isinstance(one, Episode)}
         found = set[str]()
+        if not over:
+            return frozenset()
         where = (AnyOf("source_episode_ids", tuple(sorted(over))),)
-        for kind in DERIVED_TYPES if over else ():
-            async for page in every_page(self.repository, scope, kind, where=where):
-                for memory in page:
-                    if not isinstance(memory, DerivedMemory) or is_digest(memory):
-                        continue
-                    drawn_from = over.intersection(memory.source_episode_ids)
-                    if drawn_from - found and not goes_too(memory):
-                        found |= drawn_from
+        for memory in await all_of(self.repository, scope, DerivedMemory, where=where):
+            drawn_from = over.intersection(memory.source_episode_ids)
+            if not drawn_from - found or is_digest(memory):
+                continue
+            if not goes_too(memory):  # type: ignore[arg-type]  # every derived memory is an AnyMemory
+                found |= drawn_from
         return frozenset(found)
 
     async def _free_rivals(
@@ -281,19 +280,17 @@ class Reviewer:
         }
         rivals = {rival for one in over for rival in argued[one]}
 
-        def freed(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, SemanticMemory):
-                return None
+        def freed(memory: SemanticMemory) -> SemanticMemory | None:
             after = disputed(memory, with_=(), settled=over)
             return None if after == memory else after
 
-        await update_memories(
+        await update_those(
             self.repository,
             scope,
+            SemanticMemory,
             sorted(rivals),
             freed,
             new_write_id=self.new_write_id,
-            types=(MemoryType.SEMANTIC,),
         )
 
     async def _erase(
@@ -317,35 +314,30 @@ class Reviewer:
     async def _erase_digests(self, scope: Scope, turns: Sequence[str], steps: Steps) -> None:
         """Erase every version of every digest that names one of these turns."""
         where = (RECOMPOSED, AnyOf("source_episode_ids", tuple(sorted(turns))))
-        found: dict[str, SemanticMemory] = {}
-        if turns:
-            async for page in every_page(self.repository, scope, MemoryType.SEMANTIC, where=where):
-                found |= {m.id: m for m in page if isinstance(m, SemanticMemory)}
-        for digest in found.values():
+        found = await all_of(self.repository, scope, SemanticMemory, where=where) if turns else []
+        for digest in found:
             steps.basis.add(digest)
         if found:
             steps.told(steps.basis)
-            await self.repository.delete(scope, MemoryType.SEMANTIC, found)
-            await self._part(scope, list(found.values()))
+            await self.repository.delete(scope, MemoryType.SEMANTIC, [one.id for one in found])
+            await self._part(scope, found)
 
     async def _part(self, scope: Scope, gone: Sequence[AnyMemory]) -> None:
         """Have nothing lead to what was erased; nothing comes back in its place."""
         derived = [memory for memory in gone if isinstance(memory, DerivedMemory)]
         ids, heirs = {memory.id for memory in derived}, heirs_of(derived)
 
-        def change(memory: AnyMemory) -> AnyMemory | None:
-            if not isinstance(memory, DerivedMemory):
-                return None
+        def change(memory: DerivedMemory) -> DerivedMemory | None:
             after = parted(memory, ids, heirs)
             return None if after == memory else after
 
-        await update_memories(
+        await update_those(
             self.repository,
             scope,
+            DerivedMemory,
             referred_to(derived) - ids,
             change,
             new_write_id=self.new_write_id,
-            types=DERIVED_TYPES,
         )
 
 

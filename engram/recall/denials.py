@@ -28,9 +28,9 @@ from engram.ports import (
 )
 from engram.recall.at_hand import AtHand
 from engram.recall.request import Visibility, visible
-from engram.recall.results import JUST_BELOW, Ranked, by_score
+from engram.recall.results import Ranked, by_score
 from engram.recall.search import PreparedQuery
-from engram.storage.updates import every_page
+from engram.storage.updates import all_of, by_id
 
 Covers = Callable[[NegationFact, AnyMemory], bool]
 EncodeWords = Callable[[str], SparseVector]
@@ -58,12 +58,6 @@ def _is_of_then(denial: NegationFact, memory: AnyMemory, visibility: Visibility)
     if when is None or denies_the_past(denial.content):
         return True
     return when >= denial.known_at and not visibility.was_true(memory)
-
-
-def _under(one: Ranked, bounds: Mapping[str, float]) -> Ranked:
-    """A negation behind what was learnt after it: "I use Mongo again"."""
-    bound = bounds.get(one.memory.id)
-    return one if bound is None or one.score <= bound else one.moved_to(bound, "outdated")
 
 
 class Negations:
@@ -111,13 +105,14 @@ class Negations:
             return list(found)
         in_force = _in_force_at(view)
         kept: list[Ranked] = []
-        bounds: dict[str, float] = {}
+        # Of what was learnt after a negation, the best stands before it: "I use Mongo again".
+        newer: dict[str, float] = {}
         for one in found:
             denying = [k for k in possible[one.memory.id] if k in fresh]
             said = {key: _last_told(fresh[key], view) for key in denying}
             for key in denying:
                 if said[key] < one.memory.known_at:
-                    bounds[key] = max(bounds.get(key, 0.0), one.score * JUST_BELOW)
+                    newer[key] = max(newer.get(key, 0.0), one.score)
             against = tuple(
                 key
                 for key in denying
@@ -130,7 +125,12 @@ class Negations:
             elif not one.is_derived:
                 lowered = one.moved_to(one.score * self._factor, "negated", float(len(against)))
                 kept.append(lowered._replace(negated_by=against))
-        return by_score([_under(one, bounds) for one in kept]) if bounds else kept
+        if not newer:
+            return kept
+        return by_score(
+            one.behind(newer[one.memory.id], "outdated") if one.memory.id in newer else one
+            for one in kept
+        )
 
     async def denied(
         self, scope: Scope, memories: Sequence[AnyMemory], visibility: Visibility
@@ -179,8 +179,7 @@ class Negations:
         """All negations of a user, where they are few."""
         if await self._repository.count(scope, MemoryType.NEGATION) > _NEGATIONS_KEPT:
             return None
-        pages = every_page(self._repository, scope, MemoryType.NEGATION)
-        every = [one async for page in pages for one in page if isinstance(one, NegationFact)]
+        every = await all_of(self._repository, scope, NegationFact)
         return _Denials(every, self._covers, self._encode)
 
     async def _read_new(self, scope: Scope, known: _Denials, since: int) -> _Denials | None:
@@ -188,8 +187,8 @@ class Negations:
         new = self._repository.arrived(scope, MemoryType.NEGATION, since)
         if new is None or len(known) + len(new) > _NEGATIONS_KEPT:
             return None
-        read = await self._repository.get(scope, new, (MemoryType.NEGATION,))
-        return known.with_more(one for one in read.values() if isinstance(one, NegationFact))
+        read = await by_id(self._repository, scope, NegationFact, new)
+        return known.with_more(read.values())
 
     async def _sharing_words(
         self, scope: Scope, visibility: Visibility, texts: Sequence[str]
@@ -232,11 +231,7 @@ class Negations:
         return SparseVector(tuple(indices), (1.0,) * len(indices))
 
     async def _read(self, scope: Scope, ids: Iterable[str]) -> dict[str, NegationFact]:
-        wanted = sorted(ids)
-        if not wanted:
-            return {}
-        read = await self._repository.get(scope, wanted, (MemoryType.NEGATION,))
-        found = {key: one for key, one in read.items() if isinstance(one, NegationFact)}
+        found = await by_id(self._repository, scope, NegationFact, sorted(ids))
         if len(self._known) + len(found) > _NEGATIONS_KEPT:
             self._known.clear()
         if found and not self._known:

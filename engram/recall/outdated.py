@@ -268,12 +268,11 @@ def _reordered(
             if ahead.score * JUST_BELOW < lowered.score:
                 ahead = ahead.moved_to(max(ahead.score, one.score), "replaces")
                 known[successor.id] = ahead
-                below = min(lowered.score, ahead.score * JUST_BELOW)
-                lowered = lowered.moved_to(below, "outdated")
+                lowered = lowered.behind(ahead.score, "outdated")
         known[one.memory.id] = lowered
         if successor is not None:
             _behind_turns(known, one.memory.id, successor)
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def _behind_turns(known: dict[str, Ranked], turn: str, successor: _Conclusion) -> None:

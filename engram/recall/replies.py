@@ -9,7 +9,7 @@ from engram.domain.memories import Episode
 from engram.domain.turns import JUST_BEFORE
 from engram.language.query import ASSISTANT, Analysis, holds_cue, speaks_of_oneself
 from engram.language.text import bare_stems
-from engram.recall.results import JUST_BELOW, Ranked, by_score
+from engram.recall.results import Ranked, by_score
 
 _FoundTurn: TypeAlias = tuple[int, Episode]
 """A turn that was found, with its place among all that was found."""
@@ -34,8 +34,7 @@ def replies_in_place(found: Sequence[Ranked], query: str, analysis: Analysis) ->
                 # What an apostrophe cuts off is no word.
                 asked = frozenset(word for word in bare_stems(query) if len(word) > 1)
             if _echoes(reply, turn, asked, analysis):
-                behind = known[place].score * JUST_BELOW
-                known[after] = known[after].moved_to(behind, "echo")
+                known[after] = known[after].behind(known[place].score, "echo")
     return by_score(known)
 
 
@@ -107,5 +106,4 @@ def _answer_first(question: Ranked, answer: Ranked) -> tuple[Ranked, Ranked]:
     """Both, the answer with what the question matches by its words where that is more."""
     whole = question.score - question.asking
     best = max(answer.score, whole)
-    behind = min(question.score, best * JUST_BELOW)
-    return question.moved_to(behind, "answered"), answer.moved_to(best, "answers")
+    return question.behind(best, "answered"), answer.moved_to(best, "answers")

@@ -262,6 +262,10 @@ class Ranked(NamedTuple):
             parts = (*parts, change(name, score - self.score, raw))
         return self._replace(score=score, parts=parts)
 
+    def behind(self, score: float, name: str) -> Ranked:
+        """The same, just below that score where it stands above."""
+        return self.moved_to(min(self.score, score * JUST_BELOW), name)
+
     def times(self, factor: float, name: str) -> Ranked:
         """The same with its score multiplied."""
         return self.moved_to(min(1.0, self.score * factor), name, factor)
@@ -270,7 +274,7 @@ class Ranked(NamedTuple):
 _SCORE = itemgetter(Ranked._fields.index("score"))
 
 
-def by_score(found: list[Ranked]) -> list[Ranked]:
+def by_score(found: Iterable[Ranked]) -> list[Ranked]:
     """Best first, ties by type, so that users with the same memories get the same, then by id."""
     ordered = sorted(found, key=_SCORE, reverse=True)
     if len({*map(_SCORE, ordered)}) < len(ordered):

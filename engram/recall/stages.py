@@ -22,7 +22,6 @@ from engram.domain.memories import (
     FactCategory,
     Link,
     MemoryStatus,
-    MemoryType,
     NegationFact,
     SemanticMemory,
     Slot,
@@ -46,6 +45,7 @@ from engram.language.query import (
 from engram.language.text import bare_stems, topic_stems
 from engram.lifecycle.decisions import taken_back
 from engram.lifecycle.links import edge_confidence
+from engram.lifecycle.policies import disputed_with
 from engram.ports import (
     MemoryRepository,
     Reranker,
@@ -53,6 +53,7 @@ from engram.ports import (
 from engram.recall.request import Visibility
 from engram.recall.results import JUST_BELOW, ExplainedLink, Ranked, by_score
 from engram.recall.search import PreparedQuery
+from engram.storage.updates import episodes_by_id
 
 # --- a question that calls the user by name is one about the user
 
@@ -122,7 +123,7 @@ def own_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
     for one in sorted(own, key=place):
         best = min(1.0, best / JUST_BELOW)
         known[one.memory.id] = one.moved_to(best, "own")
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def _is_own(memory: AnyMemory, kind: str) -> bool:
@@ -180,7 +181,7 @@ async def follow(
         one = known.get(memory_id, Ranked(memories[memory_id], 0.0))
         raised = one.moved_to(one.score + hint * (1.0 - one.score), "link", steps[-1].confidence)
         known[memory_id] = raised._replace(links=steps)
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 async def _walk(
@@ -289,7 +290,7 @@ def below_successors(found: Sequence[Ranked]) -> list[Ranked]:
     for memory_id in list(known):
         _lower(memory_id, known, set())
     _endings_last(known)
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def _endings_last(known: dict[str, Ranked]) -> None:
@@ -300,8 +301,8 @@ def _endings_last(known: dict[str, Ranked]) -> None:
             continue
         ended = (over.subject, held_predicate(over))
         holding = [new.score for new, slot in told if (slot.subject, slot.predicate) == ended]
-        if holding and old.score > max(holding) * JUST_BELOW:
-            known[old.memory.id] = old.moved_to(max(holding) * JUST_BELOW, "replaced")
+        if holding:
+            known[old.memory.id] = old.behind(max(holding), "replaced")
 
 
 def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -339,7 +340,7 @@ def instead_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Rank
             best = max(old.score, new.score)
             known[new.memory.id] = new.moved_to(best, "newest")
             known[over.id] = old.moved_to(min(old.score, new.score, best * JUST_BELOW), "replaced")
-    return by_score(list(known.values()))
+    return by_score(known.values())
 
 
 def unasked_endings_last(question: PreparedQuery, found: Sequence[Ranked]) -> list[Ranked]:
@@ -364,10 +365,8 @@ def unasked_endings_last(question: PreparedQuery, found: Sequence[Ranked]) -> li
             over.append((one, kind))
     known = {one.memory.id: one for one in found}
     for one, kind in over:
-        bound = holding.get(kind, 1.0) * JUST_BELOW
-        if one.score > bound:
-            known[one.memory.id] = one.moved_to(bound, "replaced")
-    return by_score(list(known.values()))
+        known[one.memory.id] = one.behind(holding.get(kind, 1.0), "replaced")
+    return by_score(known.values())
 
 
 def _over_unasked(memory: AnyMemory, asked: frozenset[str]) -> Callable[[Slot], bool] | None:
@@ -401,9 +400,7 @@ def _lower(memory_id: str, known: dict[str, Ranked], path: set[str]) -> None:
     if successor is None or successor not in known or memory_id in path:
         return
     _lower(successor, known, path | {memory_id})
-    bound = known[successor].score * JUST_BELOW
-    if one.score > bound:
-        known[memory_id] = one.moved_to(bound, "replaced")
+    known[memory_id] = one.behind(known[successor].score, "replaced")
 
 
 # --- turns that say the same of the same: the newest first
@@ -573,9 +570,9 @@ def excerpts_behind(found: Sequence[Ranked]) -> list[Ranked]:
         if not isinstance(memory, DerivedMemory) or not is_excerpt(memory):
             continue
         turns = [known[key].score for key in memory.source_episode_ids if key in known]
-        if turns and one.score > max(turns) * JUST_BELOW:
-            known[memory.id] = one.moved_to(max(turns) * JUST_BELOW, "excerpt")
-    return by_score(list(known.values()))
+        if turns:
+            known[memory.id] = one.behind(max(turns), "excerpt")
+    return by_score(known.values())
 
 
 # Of ASCII, what is neither letter nor digit.
@@ -668,15 +665,13 @@ async def sources_of(
     """
     derived = [memory for memory in memories if isinstance(memory, DerivedMemory)]
     wanted = {episode for memory in derived for episode in memory.source_episode_ids}
-    if not wanted:
-        return {}
-    found = await repository.get(question.scope, sorted(wanted), (MemoryType.EPISODIC,))
+    found = await episodes_by_id(repository, question.scope, sorted(wanted))
     as_of = question.visibility.as_of
     return {
         memory.id: tuple(
             episode
             for episode_id in memory.source_episode_ids
-            if isinstance(episode := found.get(episode_id), Episode)
+            if (episode := found.get(episode_id)) is not None
             and (as_of is None or episode.known_at <= as_of)
         )
         for memory in derived
@@ -704,9 +699,9 @@ async def as_sure_as_then(
         memory
         for memory in memories
         if isinstance(memory, DerivedMemory)
-        and (memory.confidence.last_confirmed > as_of or _disputes(memory) or memory.refuted_at)
+        and (memory.confidence.last_confirmed > as_of or disputed_with(memory) or memory.refuted_at)
     ]
-    wanted = {other for one in grown for other in (*one.source_episode_ids, *_disputes(one))}
+    wanted = {other for one in grown for other in (*one.source_episode_ids, *disputed_with(one))}
     read = await repository.get(question.scope, sorted(wanted)) if wanted else {}
     known = {key: memory.known_at for key, memory in read.items()}
     return {one.id: _without_hindsight(one, known, as_of) for one in grown}
@@ -718,7 +713,7 @@ def _without_hindsight(
     since = {key for key, moment in known.items() if moment > as_of}
     if memory.refuted_at is not None and memory.refuted_at > as_of:
         memory = taken_back(memory)
-    before, now = memory.confidence, _disputes(memory)
+    before, now = memory.confidence, disputed_with(memory)
     disputed = tuple(one for one in now if one not in since)
     changes: dict[str, object] = {
         "contradictions": max(before.contradictions - (len(now) - len(disputed)), 0)
@@ -758,7 +753,3 @@ def replaced_then(memories: Iterable[AnyMemory], visibility: Visibility) -> froz
         and visibility.counts(one)
     )
     return frozenset(old for one in refuted_since for old in one.supersedes)
-
-
-def _disputes(memory: DerivedMemory) -> tuple[str, ...]:
-    return memory.disputed_with if isinstance(memory, SemanticMemory) else ()

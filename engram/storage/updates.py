@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType, next_revision
+from engram.domain.memories import (
+    AnyMemory,
+    Episode,
+    Memory,
+    MemoryType,
+    next_revision,
+    types_of,
+)
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate, MemoryNotFound
 from engram.giving_way import yielding_to_event_loop
@@ -37,22 +44,34 @@ def no_memory(memory_id: str) -> MemoryNotFound:
     )
 
 
-# --- reads that many parts share: episodes by id, and listings to their end
+# --- reads that many parts share: memories of a class by id, and listings to their end
 
-_EPISODIC: Final = (MemoryType.EPISODIC,)
+M = TypeVar("M", bound=Memory)
 _PAGE: Final = 500
+
+
+async def by_id(
+    repository: MemoryRepository,
+    scope: Scope,
+    kind: type[M],
+    ids: Iterable[str],
+    *,
+    fresh: bool = False,
+) -> dict[str, M]:
+    """Those of the ids that are of a class, in the order of the ids.
+
+    ``fresh``: as a quorum of replicas agrees, for whoever writes by what is read.
+    """
+    wanted = list(dict.fromkeys(ids))
+    found = await repository.get(scope, wanted, types_of(kind), fresh=fresh) if wanted else {}
+    return {key: memory for key, memory in found.items() if isinstance(memory, kind)}
 
 
 async def episodes_by_id(
     repository: MemoryRepository, scope: Scope, ids: Iterable[str], *, fresh: bool = False
 ) -> dict[str, Episode]:
-    """Those of the ids that are episodes, in the order of the ids.
-
-    ``fresh``: as a quorum of replicas agrees, for whoever writes by what is read.
-    """
-    wanted = list(dict.fromkeys(ids))
-    found = await repository.get(scope, wanted, _EPISODIC, fresh=fresh) if wanted else {}
-    return {key: memory for key, memory in found.items() if isinstance(memory, Episode)}
+    """Those of the ids that are episodes: see :func:`by_id`."""
+    return await by_id(repository, scope, Episode, ids, fresh=fresh)
 
 
 async def existing(
@@ -104,6 +123,39 @@ async def every_page(
         cursor = page.cursor
         if cursor is None:
             return
+
+
+async def all_of(
+    repository: MemoryRepository,
+    scope: Scope,
+    kind: type[M],
+    *,
+    where: Filter = (),
+    most: int | None = None,
+) -> list[M]:
+    """A listing of a class to its end: type by type, each in the order in which it became known.
+
+    Args:
+        repository: Where memories are kept.
+        scope: Whose.
+        kind: Of which class.
+        where: Conditions on indexed fields.
+        most: The latest known alone, so many; all of them if None.
+    """
+    found: list[M] = []
+    for memory_type in types_of(kind):
+        async for page in every_page(
+            repository,
+            scope,
+            memory_type,
+            where=where,
+            descending=most is not None,
+            at_once=_PAGE if most is None else min(_PAGE, most),
+        ):
+            found += [memory for memory in page if isinstance(memory, kind)]
+            if most is not None and len(found) >= most:
+                return found[:most]
+    return found
 
 
 # --- the one way in which a stored memory changes: read, decide, write on condition, look again
@@ -178,6 +230,27 @@ async def update_memories(
             )
         )
     return done
+
+
+async def update_those(
+    repository: MemoryRepository,
+    scope: Scope,
+    kind: type[M],
+    ids: Iterable[str],
+    change: Callable[[M], M | None],
+    *,
+    new_write_id: NewWriteId,
+) -> Updated:
+    """Change memories of one class: see :func:`update_memories`."""
+
+    def changed(memory: AnyMemory) -> AnyMemory | None:
+        if not isinstance(memory, kind):
+            return None
+        return change(memory)  # type: ignore[return-value]  # a copy of an AnyMemory is one
+
+    return await update_memories(
+        repository, scope, ids, changed, new_write_id=new_write_id, types=types_of(kind)
+    )
 
 
 async def _update_chunk(

@@ -60,7 +60,7 @@ from engram.ports import (
     MemoryRepository,
     Not,
 )
-from engram.storage.updates import NewWriteId, every_page
+from engram.storage.updates import NewWriteId, all_of, every_page
 
 _COMPOSED: Final = (MemoryForm.PROFILE, MemoryForm.TOPIC)
 # What is composed anew at once, as in a pass.
@@ -212,8 +212,9 @@ class RestoredPlaces:
         if not told:
             return set()
         where = (HasId(told), Equals("status", MemoryStatus.SUPERSEDED.value))
-        pages = every_page(self._repository, scope, MemoryType.SEMANTIC, where=where)
-        return {one.id async for page in pages for one in page}
+        return {
+            one.id for one in await all_of(self._repository, scope, SemanticMemory, where=where)
+        }
 
     async def _compose(
         self,
@@ -234,8 +235,7 @@ class RestoredPlaces:
                 AnyOf("detail.keys", keys),
                 Not(own),
             )
-            pages = every_page(self._repository, request.scope, MemoryType.SEMANTIC, where=where)
-            beside = [m async for page in pages for m in page if isinstance(m, SemanticMemory)]
+            beside = await all_of(self._repository, request.scope, SemanticMemory, where=where)
             doubles = _several(composed, beside, _digest)
             touched = touched | {key for both in doubles for one in both for key in _told(one)}
         composer = Composer(

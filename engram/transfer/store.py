@@ -30,6 +30,7 @@ from engram.language.found import Extraction
 from engram.language.guarding import UNGUARDED, PersonalDataGuard
 from engram.lifecycle.decisions import disputes_of
 from engram.ports import Embedder, HasId, MemoryRepository, NewMemory, SparseVector, TextVectors
+from engram.storage.updates import episodes_by_id
 from engram.transfer.batches import MEMORIES, TURNS, unpack
 from engram.transfer.gate import (
     Refusals,
@@ -227,13 +228,8 @@ class TurnImporter:
         self, request: StoreBatchInput, entries: Sequence[_TurnEntry]
     ) -> tuple[list[_TurnEntry], list[ImportedTurn]]:
         """The entries that can be kept, those that are there as stored; and the other ones."""
-        there = await self._repository.get(
-            request.scope,
-            dict.fromkeys(one.episode.id for one in entries),
-            [MemoryType.EPISODIC],
-            fresh=True,
-        )
-        firsts = {key: memory for key, memory in there.items() if isinstance(memory, Episode)}
+        ids = (one.episode.id for one in entries)
+        firsts = await episodes_by_id(self._repository, request.scope, ids, fresh=True)
         kept: list[_TurnEntry] = []
         conflicts: list[ImportedTurn] = []
         for one in entries:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from engram.digests.entities import Entity, find, resolve
+from engram.digests.entities import Entity, resolve
 from engram.digests.mentions import MentionEvidence, clues_in
+from engram.digests.names import name_key, without_title
+from engram.domain.digests import EntityKind, Mention
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -68,6 +71,44 @@ def are_one(entities: tuple[Entity, ...], first: str, second: str) -> bool:
         return False
     one, other = find(entities, first), find(entities, second)
     return len(one) == 1 and one == other
+
+
+def find(entities: Iterable[Entity], wanted: str) -> tuple[Entity, ...]:
+    """The entities that a name, address or description can mean.
+
+    A description is a name with what sets its bearer apart: "aunt Florence", "the
+    city of Florence", "John Smith from flat 3".
+    """
+    asked = _asked(wanted)
+    found = [
+        entity
+        for entity in entities
+        if any(_means(mention, asked) for mention in entity.mentions)
+        and (EntityKind.UNKNOWN in (asked.kind, entity.kind) or asked.kind is entity.kind)
+    ]
+    exact = [
+        entity
+        for entity in found
+        if any(_means(m, asked) and m.qualifier == asked.qualifier for m in entity.mentions)
+    ]
+    return tuple(exact or found) if asked.qualifier else tuple(found)
+
+
+def _asked(wanted: str) -> Mention:
+    mentions = clues_in(wanted, "?").mentions
+    if len(mentions) == 1:
+        return mentions[0]
+    return Mention(name=wanted, source_id="?")
+
+
+def _means(mention: Mention, asked: Mention) -> bool:
+    key = name_key(asked.name)
+    known = (
+        name_key(mention.name),
+        without_title(mention.name),
+        *(i.partition(":")[2] for i in mention.identifiers),
+    )
+    return key in known
 
 
 def _is_written(entities: tuple[Entity, ...], name: str) -> bool:

@@ -23,7 +23,7 @@ def _parts_made() -> Iterator[str]:
             continue
         for node in nodes_of(path):
             match node:
-                case ast.Call(func=ast.Attribute(attr="moved_to" | "times"), args=args):
+                case ast.Call(func=ast.Attribute(attr="moved_to" | "behind" | "times"), args=args):
                     yield from _texts(args)
                 case ast.FunctionDef(name="_scored" | "_factors"):
                     tuples = [one for one in ast.walk(node) if isinstance(one, ast.Tuple)]

@@ -31,7 +31,7 @@ from engram.domain.plan import (
 )
 from engram.domain.rules import LifecycleRules
 from engram.errors import InvalidInput
-from engram.lifecycle.decisions import decide, resolve
+from engram.lifecycle.decisions import resolve, rulebook
 from engram.lifecycle.policies import is_open_promise
 from tests.support.reconciliation import NOW, ReconciledKnowledge, on, said, stated
 
@@ -487,8 +487,9 @@ def test_what_tells_that_a_promise_ended_is_no_open_promise() -> None:
         note = named(mind, content)
         assert (note.resolution, note.resolved_at) == (how, on(9))
         assert not is_open_promise(note)
-        assert decide(note, NOW + timedelta(days=89), LifecycleRules()) is None
-        gone = decide(note, NOW + timedelta(days=90), LifecycleRules())
+        book = rulebook(LifecycleRules(), note.namespace)
+        assert book.decide(note, NOW + timedelta(days=89)) is None
+        gone = book.decide(note, NOW + timedelta(days=90))
         assert gone is not None
         assert gone.rule == "commitment"
         with pytest.raises(InvalidInput, match="how a promise ended"):

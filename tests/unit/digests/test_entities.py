@@ -13,7 +13,6 @@ from engram.digests.entities import (
     Entity,
     _FullNames,
     bearers_of,
-    find,
     fits_short,
     project_core,
     resolve,
@@ -22,7 +21,7 @@ from engram.digests.mentions import MentionEvidence, clues_in, memory_clues
 from engram.digests.names import names_in
 from engram.domain.digests import EntityKind, Mention
 from tests.support.digest_memories import known
-from tests.support.entity_labels import are_one, score
+from tests.support.entity_labels import are_one, find, score
 from tests.support.sizes import examples
 
 

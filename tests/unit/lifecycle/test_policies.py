@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from engram.domain.memories import AnyMemory, MemoryStatus, Term, Tier
 from engram.domain.rules import EnergyRules, LifecycleRules, LifecycleSettings, RetentionRules
-from engram.lifecycle.decisions import decide, fingerprint, review_at, settle
+from engram.lifecycle.decisions import fingerprint, review_at, rulebook, settle
 from engram.lifecycle.policies import (
     DecayPolicy,
     Energy,
@@ -192,7 +192,7 @@ def test_nothing_is_due_of_a_memory_that_never_fades() -> None:
     """Without a threshold nothing ever leaves, and there is no moment to look at."""
     forever = rules(retention={"archive_below": 0})
     assert review_at(episode(), forever) is None
-    assert decide(episode(), day(300_000), forever) is None
+    assert rulebook(forever, "default").decide(episode(), day(300_000)) is None
 
 
 @pytest.mark.parametrize(

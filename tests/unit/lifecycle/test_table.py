@@ -24,7 +24,6 @@ from engram.lifecycle import decisions
 from engram.lifecycle.decisions import (
     Settled,
     Transition,
-    decide,
     fingerprint,
     lifecycle_of,
     review_at,
@@ -231,7 +230,7 @@ def test_a_transition_is_a_record() -> None:
 def test_the_reason_has_the_numbers_and_no_content() -> None:
     """Why a memory faded can be read off its transition; what it says cannot."""
     stale, step = timed(episode("My secret."), day(75)).transitions
-    assert decide(episode("My secret."), day(75), RULES) == stale
+    assert rulebook(RULES, "default").decide(episode("My secret."), day(75)) == stale
     assert "archived below 0.05" in step.why
     assert "secret" not in step.model_dump_json()
 
@@ -239,7 +238,7 @@ def test_the_reason_has_the_numbers_and_no_content() -> None:
 def test_the_reason_for_fading_is_worked_out_at_that_time() -> None:
     """Asked what would happen, or made to happen: the same number stands in the reason."""
     aged = after(episode(), day(40))
-    step = decide(aged, day(75), RULES)
+    step = rulebook(RULES, "default").decide(aged, day(75))
     assert step is not None
     assert timed(aged, day(75)).transitions == (step,)
     assert "0.04: 1 base x 0.08 for 75.0 days since the last use" in step.why
@@ -252,8 +251,8 @@ def test_each_namespace_fades_by_its_own_policy() -> None:
     assert after(game, T0 + 5 * HOUR, mixed).status is MemoryStatus.EXPIRED
     assert after(episode(), T0 + 5 * HOUR, mixed).status is MemoryStatus.ACTIVE
     assert "expires below 0.1" in timed(game, T0 + 5 * HOUR, mixed).transitions[-1].why
-    assert decide(game, T0 + 5 * HOUR, mixed) is not None
-    assert decide(episode(), T0 + 5 * HOUR, mixed) is None
+    assert rulebook(mixed, "games").decide(game, T0 + 5 * HOUR) is not None
+    assert rulebook(mixed, "default").decide(episode(), T0 + 5 * HOUR) is None
     assert review_at(game, mixed) == review_at(game, rules(decay_policy="energy"))
     assert review_at(game, mixed) != review_at(episode(), mixed)
     assert fingerprint(mixed, "games") != fingerprint(mixed, "default")
