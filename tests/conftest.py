@@ -33,7 +33,7 @@ from tests.support.folders import quick_folder
 from tests.support.left_behind import nothing_left_behind
 from tests.support.qdrant_servers import Node, cluster_of, one_server
 from tests.support.stores import worker_settings
-from tests.support.temporal_server import development_server, wait_until_it_listens
+from tests.support.temporal_server import shared_server, wait_until_it_listens
 from tests.support.temporary_files import keep_temporary_files_in_memory
 from tests.support.weekday_share import in_share, share_of
 
@@ -54,7 +54,7 @@ hypothesis.settings.register_profile("full", deadline=None, max_examples=100)
 hypothesis.settings.load_profile("usual")
 
 _SERVER = pytest.StashKey[ExitStack]()
-_ADDRESS = pytest.StashKey[str]()
+_SHARED = pytest.StashKey[tuple[str, dict[str, str]]]()
 _COMPILED = "engram/compiled"
 
 
@@ -203,13 +203,13 @@ def settings() -> Settings:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """One development server for all processes, each in a namespace of its own."""
+    """One server for all processes, each in a namespace of its own."""
     stash, workers = node.config.stash, len(node.config.option.tx)
     if _SERVER not in stash:
         stash[_SERVER] = stack = ExitStack()
-        namespaces = [f"gw{number}" for number in range(workers)]
-        stash[_ADDRESS] = stack.enter_context(development_server(namespaces))
-    node.workerinput["temporal_address"] = stash[_ADDRESS]
+        processes = [f"gw{number}" for number in range(workers)]
+        stash[_SHARED] = stack.enter_context(shared_server(processes))
+    node.workerinput["temporal"] = stash[_SHARED]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -219,22 +219,28 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def temporal_address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A real Temporal development server, in memory, for the whole run."""
+def temporal_server(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[str, str]]]:
+    """A real Temporal server for the whole run, and the namespace of each process of it."""
     workerinput = getattr(request.config, "workerinput", None)
     with ExitStack() as stack:
         if workerinput is None:
-            address = stack.enter_context(development_server([]))
+            shared = stack.enter_context(shared_server(["default"]))
         else:
-            address = str(workerinput["temporal_address"])
-        wait_until_it_listens(address)
-        yield address
+            shared = workerinput["temporal"]
+        wait_until_it_listens(shared[0])
+        yield shared
 
 
 @pytest.fixture(scope="session")
-def temporal_namespace(worker_id: str) -> str:
+def temporal_address(temporal_server: tuple[str, dict[str, str]]) -> str:
+    """Of a development server in memory, or of the one that ENGRAM_TEST_TEMPORAL names."""
+    return temporal_server[0]
+
+
+@pytest.fixture(scope="session")
+def temporal_namespace(temporal_server: tuple[str, dict[str, str]], worker_id: str) -> str:
     """Of this process alone."""
-    return "default" if worker_id == "master" else worker_id
+    return temporal_server[1]["default" if worker_id == "master" else worker_id]
 
 
 @pytest.fixture(scope="session")

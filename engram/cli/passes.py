@@ -17,6 +17,7 @@ from engram.cli.running import (
     SomeUser,
     StoreOptions,
     TestOnly,
+    keep_core_quiet,
     moment,
     over_http,
     run,
@@ -57,6 +58,7 @@ async def temporal(options: StoreOptions) -> AsyncIterator[tuple[Client, Setting
     if options.connected:
         from engram.temporal.connection import connect_temporal  # noqa: PLC0415 - only what is used loads
 
+        keep_core_quiet()
         yield await connect_temporal(settings), settings
         return
     from engram.embedded.open import run  # noqa: PLC0415 - same

@@ -224,6 +224,15 @@ def settings_from(
     return settings
 
 
+def keep_core_quiet() -> None:
+    """Keep what Temporal's SDK prints by itself out of what the command prints."""
+    from temporalio.runtime import Runtime  # noqa: PLC0415 - only what is used loads
+
+    from engram.temporal.connection import quiet_runtime  # noqa: PLC0415 - same
+
+    Runtime.set_default(quiet_runtime(), error_if_already_set=False)
+
+
 def over_http(settings: Settings, data_dir: Path | None, connected: bool) -> bool:
     """Whether an HTTP API is to be used: whoever names a folder or servers means those.
 
@@ -353,6 +362,7 @@ class StoreOptions(OptionGroup):
         elif self.connected:
             from engram.client.connect import connect  # noqa: PLC0415 - same
 
+            keep_core_quiet()
             servers = settings.model_copy(update={"url": None})
             async with connect(user_id=user, settings=servers) as memory:
                 yield memory

@@ -7,13 +7,11 @@ import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import structlog
 from temporalio.client import Client
-from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
 
 from engram.embedded.folder import (
@@ -33,24 +31,7 @@ from engram.embedded.program import (
 from engram.errors import DataFolderUnusable, EmbeddedStartFailed, EngramError, TemporalUnavailable
 from engram.ports import KeyStore
 from engram.settings import Settings
-from engram.temporal.connection import connect_client, prepare_namespace
-
-# --- what Temporal's SDK says by itself, kept out of the standard output of our programs
-
-
-@cache
-def runtime() -> Runtime:
-    """The SDK's runtime for the embedded mode, one a process.
-
-    The SDK's core writes its log to standard output, where commands print what they
-    answer. Its warnings are about outages of a server that we watch and start again,
-    and about work that was cancelled: what matters of these, we log ourselves.
-    Handing its log to Python instead has its threads call into an interpreter that
-    is perhaps just ending.
-    """
-    only_errors = TelemetryFilter(core_level="ERROR", other_level="ERROR")
-    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only_errors)))
-
+from engram.temporal.connection import connect_client, prepare_namespace, quiet_runtime
 
 # --- Temporal's development server as a part of this process: it starts and ends with it
 
@@ -221,7 +202,7 @@ class TemporalDevServer:
 
     async def _client(self, keys: KeyStore | None = None) -> Client:
         return await connect_client(
-            self.address, self._settings.temporal_namespace, keys, runtime=runtime()
+            self.address, self._settings.temporal_namespace, keys, runtime=quiet_runtime()
         )
 
     async def _launch(self, launched: GuardedServer | None) -> None:

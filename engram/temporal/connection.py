@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from temporalio.api.operatorservice.v1 import (
 )
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, UpdateNamespaceRequest
 from temporalio.client import Client
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from engram.contracts.names import SEARCH_ATTRIBUTES
@@ -34,6 +36,23 @@ from engram.system import new_secret
 from engram.temporal.encryption import EncryptionCodec, data_converter
 from engram.temporal.keys import FolderKeyStore
 from engram.temporal.retry import typed
+
+# --- what Temporal's SDK says by itself, kept out of the standard output of our programs
+
+
+@cache
+def quiet_runtime() -> Runtime:
+    """The SDK's runtime for the embedded mode and for commands, one a process.
+
+    The SDK's core writes its log to standard output, where commands print what they
+    answer. Its warnings are about outages, which we say ourselves where they matter, and
+    about work that was cancelled.
+    Handing its log to Python instead has its threads call into an interpreter that
+    is perhaps just ending.
+    """
+    only_errors = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only_errors)))
+
 
 # --- the one place where clients are made
 
@@ -103,7 +122,8 @@ async def connect_temporal(settings: Settings, keys: KeyStore | None = None) -> 
     Raises:
         EncryptionKeysUnusable: the settings name keys that are not there.
         TemporalNotSetUp: the namespace does not exist.
-        TemporalUnavailable: nothing that speaks Temporal answers at the address.
+        TemporalUnavailable: nothing that speaks Temporal answers at the address, or what
+            answers there cannot serve now, such as a server whose database is away.
         InvalidSettings: certificate settings that do not fit together, or a key that is none.
     """
     try:
@@ -118,8 +138,16 @@ async def connect_temporal(settings: Settings, keys: KeyStore | None = None) -> 
             DescribeNamespaceRequest(namespace=settings.temporal_namespace), retry=True
         )
     except (RPCError, RuntimeError, OSError) as error:
-        if isinstance(error, RPCError) and isinstance(found := typed(error), TemporalNotSetUp):
-            raise found from error
+        if isinstance(error, RPCError):
+            found = typed(error)
+            if isinstance(found, TemporalNotSetUp):
+                raise found from error
+            if isinstance(found, TemporalUnavailable):
+                raise TemporalUnavailable(
+                    f"The Temporal server at {settings.temporal_address} cannot answer now "
+                    f"({error.status.name.lower()}).",
+                    hint="It may be starting, or its database may be away; its log says which.",
+                ) from error
         raise TemporalUnavailable(
             f"No Temporal server answers at {settings.temporal_address}.",
             hint=(

@@ -33,9 +33,10 @@ from engram.embedded.program import (
     marker,
     server_arguments,
 )
-from engram.embedded.server import TemporalDevServer, runtime
+from engram.embedded.server import TemporalDevServer
 from engram.errors import DataFolderUnusable, EmbeddedStartFailed, PortInUse, TemporalUnavailable
 from engram.settings import Settings
+from engram.temporal.connection import quiet_runtime
 from tests.support.owned_server import QUIET, nothing_left, start_owner
 
 PATIENCE = 60.0
@@ -89,7 +90,7 @@ async def test_runs_workflows_and_keeps_them(folder: DataFolder) -> None:
     """
     server = await TemporalDevServer.start(folder, QUIET)
     client = await server.connect()
-    assert client.service_client.config.runtime is runtime()
+    assert client.service_client.config.runtime is quiet_runtime()
     async with Worker(client, task_queue="q", workflows=[Echo]):
         said = await client.execute_workflow(Echo.run, "hello", id="w", task_queue="q")
     await server.stop()

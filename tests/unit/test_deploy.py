@@ -28,6 +28,7 @@ from engram import __version__
 from engram.cli.app import whole
 from engram.contracts import names
 from engram.contracts.names import SEARCH_ATTRIBUTES
+from engram.embedded.program import CONFIGURED
 from engram.operations.turns import _CLOSING_PATIENCE
 from engram.server.middleware import OPEN_PATHS
 from engram.server.run import _GRACE_SECONDS
@@ -94,7 +95,7 @@ def test_every_variable_is_a_setting() -> None:
     """Each ENGRAM_ variable of the deployment files is a setting; a typo would go unnoticed."""
     settings = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
     assert len(assigned_variables()) > 10
-    assert assigned_variables() - settings == {"ENGRAM_TEST_QDRANT"}
+    assert assigned_variables() - settings == {"ENGRAM_TEST_QDRANT", "ENGRAM_TEST_TEMPORAL"}
 
 
 def test_values_of_the_config_map_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +189,23 @@ def test_worker_finds_the_others(services: dict[str, dict[str, Any]]) -> None:
     assert f"127.0.0.1:{url[2]}:{url[2]}" in services[url[1]]["ports"]
     for name in ("temporal-namespace", "temporal-ui"):
         assert services[name]["environment"]["TEMPORAL_ADDRESS"] == f"{host}:{port}"
+
+
+def test_an_erasure_waits_no_longer_here_than_in_the_embedded_mode() -> None:
+    """What the server notes late by itself, and deleting histories waits for, it notes each second.
+
+    So is what decides whose turn it is as the embedded mode has it.
+    """
+    embedded = dict(value.split("=", 1) for value in CONFIGURED[1::2])
+    shared = [
+        "matching.enableFairness",
+        "history.transferProcessorUpdateAckInterval",
+        "history.visibilityProcessorUpdateAckInterval",
+    ]
+    deployed = yaml.safe_load(read("temporal/dynamicconfig.yaml"))
+    assert set(deployed) == {"limit.maxIDLength", *shared}
+    for key in shared:
+        assert deployed[key] == [{"value": yaml.safe_load(embedded[key])}]
 
 
 def test_defaults_of_a_client_reach_compose(services: dict[str, dict[str, Any]]) -> None:

@@ -50,8 +50,8 @@ UNITS: dict[str, Callable[[int], object]] = {
     "days": lambda count: timedelta(days=count),
 }
 SETTINGS_OF_THE_TESTS = {
-    *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_SLOT_SEQUENCES"),
-    *("ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
+    *("ENGRAM_USER", "ENGRAM_TEST_QDRANT", "ENGRAM_TEST_TEMPORAL"),
+    *("ENGRAM_SLOT_SEQUENCES", "ENGRAM_CHAOS_ROUNDS", "ENGRAM_CHAOS_SEED", "ENGRAM_MEMORY_TURNS"),
 }
 
 # What docs/http.md calls what a key opens, and the operation that does it.

@@ -10,7 +10,7 @@ import typer
 
 from engram.cli import exits, output
 from engram.cli.config.commands import examine
-from engram.cli.running import Commands, Connected, DataDir, Json
+from engram.cli.running import Commands, Connected, DataDir, Json, keep_core_quiet
 
 if TYPE_CHECKING:
     from engram.cli.doctor.installation import Check, CheckContext, CheckResult
@@ -42,6 +42,8 @@ def doctor(
 
     from engram.cli.doctor.installation import CheckContext  # noqa: PLC0415 - same
 
+    if connected:
+        keep_core_quiet()
     effective, settings = examine(data_dir)
     around = CheckContext(settings, effective, connected=connected, ask_model=ask_model)
     with output.errors.status("Looking"):

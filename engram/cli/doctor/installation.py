@@ -78,6 +78,7 @@ class CheckContext:
         connected: Whether servers are to be used rather than the data folder.
         ask_model: Whether the language model may be asked something, over the network.
         environment: The environment's variables.
+        away: Servers that did not answer a check: those after it do not wait for them again.
     """
 
     settings: Settings
@@ -85,6 +86,7 @@ class CheckContext:
     connected: bool = False
     ask_model: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    away: set[str] = field(default_factory=set)
 
 
 Check = Callable[[CheckContext], CheckResult | Awaitable[CheckResult]]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 _ANSWER_SECONDS: Final = 10.0
+_TEMPORAL: Final = "temporal"
 # The header that is compared with counts in whole seconds.
 _TOLERATED: Final = timedelta(seconds=3)
 _RECORD: Final = "engram"
@@ -42,8 +43,10 @@ async def temporal(around: CheckContext) -> CheckResult:
         async with asyncio.timeout(_ANSWER_SECONDS):
             await connect_temporal(given)
     except EngramError as error:
+        around.away.add(_TEMPORAL)
         return failed("temporal", error.message, error.hint or "check ENGRAM_TEMPORAL_ADDRESS")
     except TimeoutError:
+        around.away.add(_TEMPORAL)
         return failed(
             "temporal",
             f"{given.temporal_address} does not answer within {_ANSWER_SECONDS:g} seconds",
@@ -307,6 +310,8 @@ async def clock(around: CheckContext) -> CheckResult:
 
 
 async def _client(around: CheckContext) -> Client | None:
+    if _TEMPORAL in around.away:
+        return None
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
             return await connect_temporal(around.settings)

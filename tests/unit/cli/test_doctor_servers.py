@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -37,9 +39,12 @@ from engram.workflows.worker import sandbox_runner
 from tests.support.doctor_results import around, says
 from tests.support.failing_tasks import failing_tasks
 from tests.support.ports import free_port
+from tests.support.programs import environment
 from tests.support.stores import worker_settings
+from tests.support.temporal_without_database import temporal_without_database
 
 EMBEDDER = make_embedder("wordllama").identity
+DOCTOR = "import engram.cli; engram.cli.main()"
 
 
 @contextmanager
@@ -273,3 +278,28 @@ async def test_collections_of_a_server(tmp_path: Path, monkeypatch: pytest.Monke
     says(await servers.collections(around(tmp_path)), State.OK, "none yet")
     monkeypatch.setattr(servers, "connect_qdrant", lambda _: foreign)
     says(await servers.collections(around(tmp_path)), State.FAILED, "not made by Engram")
+
+
+@pytest.mark.long
+def test_a_database_that_is_away_leaves_json_and_is_waited_for_once(tmp_path: Path) -> None:
+    """The SDK's own warnings stay out of what is printed; five checks do not wait as the first."""
+    with temporal_without_database() as (address, asked):
+        examined = subprocess.run(
+            [sys.executable, "-c", DOCTOR, "doctor", "--connected", "--json"],
+            env=environment(
+                ENGRAM_TEMPORAL_ADDRESS=address,
+                ENGRAM_QDRANT_URL=f"http://127.0.0.1:{free_port()}",
+                ENGRAM_DATA_DIR=str(tmp_path),
+            ),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert examined.returncode == 1, examined.stderr
+    found = {each["check"]: each for each in json.loads(examined.stdout)["checks"]}
+    assert address in found["temporal"]["found"]
+    assert found["temporal"]["state"] == "failed"
+    assert found["workers"]["found"] == "not looked at"
+    assert asked["DescribeNamespace"] > 5, "the SDK has nothing to warn of"
+    assert asked["GetSystemInfo"] == 1

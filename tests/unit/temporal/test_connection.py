@@ -11,6 +11,7 @@ from temporalio.service import TLSConfig
 from engram.errors import InvalidSettings, TemporalUnavailable
 from engram.settings import Settings
 from engram.temporal import connection
+from tests.support.temporal_without_database import temporal_without_database
 
 
 async def test_a_private_authority_is_trusted_where_a_setting_names_it(
@@ -41,3 +42,15 @@ async def test_a_key_that_no_header_carries_is_no_server_that_is_away() -> None:
     with pytest.raises(InvalidSettings, match="ENGRAM_TEMPORAL_API_KEY") as refused:
         await connection.connect_temporal(settings)
     assert "schlüssel" not in str(refused.value)
+
+
+@pytest.mark.long
+async def test_a_server_whose_database_is_away_is_not_called_absent() -> None:
+    """It listens and cannot serve: the error says so, and not that one is to be started."""
+    with (
+        temporal_without_database() as (address, _),
+        pytest.raises(TemporalUnavailable, match="its database may be away") as refused,
+    ):
+        await connection.connect_temporal(Settings.load(temporal_address=address))
+    assert refused.value.message.endswith(f"at {address} cannot answer now (unavailable).")
+    assert "No Temporal server" not in str(refused.value)
