@@ -17,7 +17,6 @@ QUIET = Settings.load(temporal_ui=False)
 OWNER = """
 import asyncio, sys
 from engram.embedded.folder import DataFolder
-from engram.temporal.connection import quiet_runtime
 from engram.embedded.server import TemporalDevServer
 from engram.settings import Settings
 
