@@ -78,15 +78,15 @@ def may_count(text: str) -> bool:
     return _DIGIT.search(text) is not None or not _COUNTED.isdisjoint(bare_stems(text))
 
 
-class Value(NamedTuple):
+class ToldValue(NamedTuple):
     """A number as it stands, and in what it may be counted."""
 
     number: str
     kinds: frozenset[str]
 
 
-def _values(sentence: str) -> frozenset[Value]:
-    found: set[Value] = set()
+def _values(sentence: str) -> frozenset[ToldValue]:
+    found: set[ToldValue] = set()
     hidden = _NO_MEASURE.sub(" ", sentence)
     for match in _NUMBER.finditer(hidden):
         unit = (match["unit"] or match["counted"] or "").casefold()
@@ -101,7 +101,7 @@ def _values(sentence: str) -> frozenset[Value]:
         number = match["clock"] or match["digits"] or match["word"].casefold()
         if kinds == _PLAIN and (match["word"] or _is_a_name(hidden, match.start(), number)):
             continue
-        found.add(Value(number, kinds))
+        found.add(ToldValue(number, kinds))
     return frozenset(found)
 
 
@@ -170,7 +170,7 @@ _LONGEST = 300
 _MOST_SENTENCES = 2
 
 
-class Frame(NamedTuple):
+class ToldFrame(NamedTuple):
     """Of whom and of what a sentence tells what it tells.
 
     Attributes:
@@ -186,7 +186,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ToldSentence:
     """A sentence: what it is about, which numbers it has, whether it tells what is.
 
     Attributes:
@@ -203,13 +203,13 @@ class Sentence:
     text: str
     stems: frozenset[str]
     tokens: tuple[str, ...]
-    values: frozenset[Value]
+    values: frozenset[ToldValue]
     real: bool
     holds: bool
     parts: frozenset[str]
     rates: frozenset[str]
 
-    def frame(self, about: frozenset[str]) -> Frame:
+    def frame(self, about: frozenset[str]) -> ToldFrame:
         """What the words that it is ``about`` stand in."""
         people: set[str] = set()
         beside: set[str] = set()
@@ -226,7 +226,7 @@ class Sentence:
                 beside |= _beside(words, place)
             elif len(untold) == len(about) and not begins and _leads(word):
                 begins = _same(bare)
-        return Frame(frozenset(people), frozenset(beside), begins if untold != about else "")
+        return ToldFrame(frozenset(people), frozenset(beside), begins if untold != about else "")
 
 
 # What is done to a value, or shows one; any other deed before a number has one of its own.
@@ -237,7 +237,7 @@ _TELLS_A_VALUE: Final = frozenset(
 )
 
 
-def _deeds(sentence: Sentence, about: frozenset[str]) -> frozenset[str]:
+def _deeds(sentence: ToldSentence, about: frozenset[str]) -> frozenset[str]:
     """What somebody does in the clause of its numbers, before them: "sent the bill of 118"."""
     words = [token.casefold() for token in sentence.tokens]
     done: set[str] = set()
@@ -276,7 +276,7 @@ def _same(word: str) -> str:
 
 
 @kept(4096)
-def sentences_of(text: str) -> tuple[Sentence, ...]:
+def sentences_of(text: str) -> tuple[ToldSentence, ...]:
     """The plain sentences of a short text; none of one that asks, or says much."""
     if len(text) > _LONGEST or text.rstrip().endswith("?"):
         return ()
@@ -284,7 +284,7 @@ def sentences_of(text: str) -> tuple[Sentence, ...]:
     return found if len(found) <= _MOST_SENTENCES else ()
 
 
-def _sentences(text: str) -> Iterator[Sentence]:
+def _sentences(text: str) -> Iterator[ToldSentence]:
     text = plain(text)
     for piece in split_sentences(text, semicolons=True):
         words = text[piece.start : piece.end]
@@ -292,7 +292,7 @@ def _sentences(text: str) -> Iterator[Sentence]:
             continue
         real = _NOT_SO.search(words) is None
         low = frozenset(BARE_WORDS.findall(words.casefold()))
-        yield Sentence(
+        yield ToldSentence(
             text=words,
             stems=_called_alike(topic_stems(words)),
             tokens=tuple(_TOKENS.findall(words)),
@@ -322,7 +322,7 @@ def _called_alike(stems: frozenset[str]) -> frozenset[str]:
     return frozenset(_ALIKE.get(one, one) for one in stems)
 
 
-class Which(StrEnum):
+class WhichTold(StrEnum):
     """Which of several tellings answers."""
 
     LATEST = "latest"
@@ -341,7 +341,7 @@ _WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|day|time)\b", re.IGNORECA
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedValue:
     """What a question asks for.
 
     Attributes:
@@ -358,13 +358,13 @@ class Asked:
     loosely: frozenset[str]
     numbers: frozenset[str]
     named: frozenset[str]
-    which: Which
+    which: WhichTold
 
-    def told_by(self, text: str) -> tuple[Sentence, ...]:
+    def told_by(self, text: str) -> tuple[ToldSentence, ...]:
         """The sentences of a text that are plain and about most of what is asked."""
         if 2 * len(self.loosely & bare_stems(text)) <= len(self.about):
             return ()
-        latest = self.which is Which.LATEST
+        latest = self.which is WhichTold.LATEST
         return tuple(
             one
             for one in sentences_of(text)
@@ -372,7 +372,7 @@ class Asked:
             and 2 * len(self.about & one.stems) > len(self.about)
         )
 
-    def covers(self, new: Sentence, old: Sentence) -> bool:
+    def covers(self, new: ToldSentence, old: ToldSentence) -> bool:
         """Whether a sentence is about all that another is about, and of the same."""
         both = self.about & old.stems
         if not both <= new.stems or (new.parts and old.parts and new.parts.isdisjoint(old.parts)):
@@ -386,7 +386,7 @@ class Asked:
             and not asks_only_of(self.query, old.text, new.text, reworded=True)
         )
 
-    def measures_the_same(self, new: Sentence, old: Sentence) -> bool:
+    def measures_the_same(self, new: ToldSentence, old: ToldSentence) -> bool:
         """Whether one sentence tells another value of what the other tells."""
         later = {one.kinds for one in new.values - old.values if one.number not in self.numbers}
         earlier = {one.kinds for one in old.values - new.values if one.number not in self.numbers}
@@ -401,12 +401,12 @@ class Asked:
         return self.covers(new, old) and (not counted or _counts_alike(new, old, of))
 
 
-def _counts_alike(new: Sentence, old: Sentence, counted: frozenset[str]) -> bool:
+def _counts_alike(new: ToldSentence, old: ToldSentence, counted: frozenset[str]) -> bool:
     """Whether the same word stands before the number of what both count."""
     return _before_the_count(new, counted) == _before_the_count(old, counted)
 
 
-def _before_the_count(sentence: Sentence, counted: frozenset[str]) -> tuple[str, ...]:
+def _before_the_count(sentence: ToldSentence, counted: frozenset[str]) -> tuple[str, ...]:
     words = [_same(token.casefold()) for token in sentence.tokens]
     place = next((at for at, word in enumerate(words) if word in counted), 0)
     return tuple(words[max(0, place - 3) : max(0, place - 1)])
@@ -418,19 +418,19 @@ def may_ask_for_a_day(query: str) -> bool:
 
 
 @kept(2048)
-def asked_for(query: str) -> Asked | None:
+def asked_for(query: str) -> AskedValue | None:
     """What is asked for, where it is a value or a day; None where it is about nothing."""
     timed = _WHEN.search(query) is not None
     if timed and _COMING.search(query):
-        which = Which.COMING
+        which = WhichTold.COMING
     elif timed and _LAST.search(query):
-        which = Which.LAST
+        which = WhichTold.LAST
     elif timed:
         return None
     else:
-        which = Which.LATEST
+        which = WhichTold.LATEST
     of = _called_alike(topic_stems(query))
-    about = of - (_HOW_MUCH if which is Which.LATEST else _A_TIME_WITH) or of
+    about = of - (_HOW_MUCH if which is WhichTold.LATEST else _A_TIME_WITH) or of
     if not about:
         return None
     words = BARE_WORDS.findall(query.casefold())
@@ -438,7 +438,9 @@ def asked_for(query: str) -> Asked | None:
     loosely = {piece for one in about for piece in (one, *BARE_WORDS.findall(one))}
     loosely |= {one for one, other in _ALIKE.items() if other in about}
     loosely |= {stem(piece) for piece in loosely}
-    return Asked(query, about, frozenset(loosely), numbers, frozenset(map(stem, words)) | of, which)
+    return AskedValue(
+        query, about, frozenset(loosely), numbers, frozenset(map(stem, words)) | of, which
+    )
 
 
 # --- the days that a sentence names
@@ -451,6 +453,6 @@ def days_of(sentence: str, said_at: datetime) -> tuple[date, ...]:
     return tuple(sorted(when.day for when in named if when.unit == "day" and not when.until))
 
 
-def tells_that_it_moved(sentence: Sentence) -> bool:
+def tells_that_it_moved(sentence: ToldSentence) -> bool:
     """Whether it tells that what was told before is so no more."""
     return tells_of_a_change(sentence.text)

@@ -22,9 +22,9 @@ from engram.domain.slots import ends_something
 from engram.language.query import ASSISTANT, AskedFor
 from engram.language.query import USER as ASKING
 from engram.language.tellings import (
-    Asked,
-    Sentence,
-    Which,
+    AskedValue,
+    ToldSentence,
+    WhichTold,
     asked_for,
     days_of,
     may_ask_for_a_day,
@@ -40,10 +40,10 @@ _NO_VALUES = frozenset({AskedFor.NAME, AskedFor.REASON})
 _SEVERAL = 2
 
 
-class _Told(NamedTuple):
+class _AnswerTold(NamedTuple):
     """What an answer tells of what is asked, when, and in whose voice."""
 
-    said: Sentence
+    said: ToldSentence
     at: datetime
     voice: tuple[str, str | None]
 
@@ -61,14 +61,14 @@ def current_first(question: PreparedQuery, found: Sequence[Ranked]) -> list[Rank
     told = {one.memory.id: said for one in found if (said := _told(one.memory, asked))}
     if len(told) < _SEVERAL:
         return list(found)
-    if asked.which is Which.LATEST:
+    if asked.which is WhichTold.LATEST:
         past = past_period_end(question)
         return _put_first(found, told, lambda new, old: _is_later(asked, new, old, past))
     today = question.request.asked_at(question.visibility.moment).date()
     return _put_first(found, told, lambda new, old: _is_nearer(asked, new, old, today))
 
 
-def _asked(question: PreparedQuery, found: Sequence[Ranked]) -> Asked | None:
+def _asked(question: PreparedQuery, found: Sequence[Ranked]) -> AskedValue | None:
     """Which value or day is asked for; None where it is none, or nobody can have told several.
 
     Most questions and most answers have to do with no number, and are looked at no further.
@@ -79,7 +79,7 @@ def _asked(question: PreparedQuery, found: Sequence[Ranked]) -> Asked | None:
     past = past_period_end(question)
     if may_ask_for_a_day(query):
         asked = asked_for(query)
-        if asked is not None and asked.which is not Which.LATEST:
+        if asked is not None and asked.which is not WhichTold.LATEST:
             return None if analysis.period is not None else asked
     if past is None and (analysis.period is not None or analysis.former):
         return None
@@ -98,7 +98,7 @@ def past_period_end(question: PreparedQuery) -> datetime | None:
     return period.end
 
 
-def _told(memory: AnyMemory, asked: Asked) -> _Told | None:
+def _told(memory: AnyMemory, asked: AskedValue) -> _AnswerTold | None:
     """The sentence of it that answers, if one does; a note is in the voice of who asks."""
     if isinstance(memory, Episode):
         if memory.role == ASSISTANT:
@@ -112,18 +112,18 @@ def _told(memory: AnyMemory, asked: Asked) -> _Told | None:
         at, voice = max(memory.known_at, memory.confidence.last_confirmed), (ASKING, None)
     else:
         return None
-    if asked.which is Which.LATEST and not may_count(memory.content):
+    if asked.which is WhichTold.LATEST and not may_count(memory.content):
         return None
     for said in asked.told_by(memory.content):
-        if said.values if asked.which is Which.LATEST else days_of(said.text, memory.known_at):
-            return _Told(said, at, voice)
+        if said.values if asked.which is WhichTold.LATEST else days_of(said.text, memory.known_at):
+            return _AnswerTold(said, at, voice)
     return None
 
 
 def _put_first(
     found: Sequence[Ranked],
-    told: dict[str, _Told],
-    precedes: Callable[[_Told, _Told], bool],
+    told: dict[str, _AnswerTold],
+    precedes: Callable[[_AnswerTold, _AnswerTold], bool],
 ) -> list[Ranked]:
     """Each telling behind the one that precedes it most; the two are of one voice."""
     known = list(found)
@@ -144,7 +144,9 @@ def _put_first(
     return by_score(known)
 
 
-def _is_later(asked: Asked, new: _Told, old: _Told, until: datetime | None) -> bool:
+def _is_later(
+    asked: AskedValue, new: _AnswerTold, old: _AnswerTold, until: datetime | None
+) -> bool:
     if until is None:
         later = new.at > old.at
     else:
@@ -152,7 +154,7 @@ def _is_later(asked: Asked, new: _Told, old: _Told, until: datetime | None) -> b
     return later and asked.measures_the_same(new.said, old.said)
 
 
-def _is_nearer(asked: Asked, new: _Told, old: _Told, today: date) -> bool:
+def _is_nearer(asked: AskedValue, new: _AnswerTold, old: _AnswerTold, today: date) -> bool:
     """Whether a day of it is nearer to today, on the side that is asked for."""
     here, there = (_nearest(one, asked.which, today) for one in (new, old))
     if here is None or not asked.covers(new.said, old.said):
@@ -161,11 +163,11 @@ def _is_nearer(asked: Asked, new: _Told, old: _Told, today: date) -> bool:
         return True
     # What was moved is no longer on the nearer day.
     moved = tells_that_it_moved(new.said) or tells_that_it_moved(old.said)
-    return not moved and (here < there if asked.which is Which.COMING else here > there)
+    return not moved and (here < there if asked.which is WhichTold.COMING else here > there)
 
 
-def _nearest(told: _Told, which: Which, today: date) -> date | None:
+def _nearest(told: _AnswerTold, which: WhichTold, today: date) -> date | None:
     days = days_of(told.said.text, told.at)
-    if which is Which.COMING:
+    if which is WhichTold.COMING:
         return min((day for day in days if day >= today), default=None)
     return max((day for day in days if day < today), default=None)

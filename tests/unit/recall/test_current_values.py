@@ -113,9 +113,9 @@ NOT_THE_SAME = [
     ("What's my heart rate?", "My resting heart rate is 61.", "Heart rate hit 171 on the hill."),
     ("How many cats do I have?", "I have 2 cats.", "There are 3 cats in the yard."),
     (
-        "How long is the way?",
-        "The drive is a way of 40 minutes.",
-        "The train has a way of 25 minutes.",
+        "How long to the office?",
+        "The drive to the office is 40 minutes.",
+        "The train to the office is 25 minutes.",
     ),
     ("What's my bank balance?", "My bank balance is 1,200 euros.", "The bank charged me 15 euros."),
     ("How many pages is my thesis?", "My thesis is 80 pages.", "Wrote 5 pages of my thesis."),
