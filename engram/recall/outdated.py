@@ -25,6 +25,7 @@ from engram.ports import (
     MemoryRepository,
 )
 from engram.recall.at_hand import AtHand
+from engram.recall.current import past_period_end
 from engram.recall.results import JUST_BELOW, Ranked, by_score
 from engram.recall.search import PreparedQuery
 
@@ -223,9 +224,12 @@ def _says_who(one: _Conclusion, asked: frozenset[str]) -> bool:
 
 
 def _replaced(one: _Conclusion, question: PreparedQuery) -> bool:
-    moment = one.superseded_known_at
-    as_of = question.visibility.as_of
-    return moment is not None and (as_of is None or moment <= as_of)
+    """By the moment one looks from, and by the end of the time that is asked about."""
+    moment, as_of = one.superseded_known_at, question.visibility.as_of
+    if moment is None or (as_of is not None and moment > as_of):
+        return False
+    end = past_period_end(question)
+    return end is None or moment < end
 
 
 def _is_refuted(old: Iterable[_Conclusion]) -> bool:

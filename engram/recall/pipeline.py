@@ -18,6 +18,7 @@ from engram.domain.scope import Scope
 from engram.language.query import analyse
 from engram.lifecycle.policies import is_disputed
 from engram.ports import Embedder, MemoryRepository, Reranker
+from engram.recall.current import current_first
 from engram.recall.denials import Covers, Negations
 from engram.recall.outdated import Outdated
 from engram.recall.replies import replies_in_place
@@ -217,6 +218,7 @@ class Recaller:
         first = replies_in_place(passing[:stride], question.request.query, question.analysis)
         if question.request.valid_at is None and question.analysis.period is None:
             first = newest_first(first, question.request.query, question.analysis)
+        first = current_first(question, first)
         passing = [
             *await self._outdated.demote_outdated(
                 question, first, lambda memory: self._passes_all(question, memory)
