@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Final, NamedTuple
 
 from engram.domain.kept import kept
@@ -29,43 +30,29 @@ from engram.language.text import (
     stem,
     topic_stems,
 )
+from engram.language.vocabulary import expression, expression_text, word_groups, word_lines
 
 # --- what is counted or measured: a number, and in what
 
-_IN_ONE_UNIT: Final = (
-    ("mass", "kg kgs kilo kilos kilogram kilograms lb lbs pound pounds stone"),
-    ("grams", "g gram grams"),
-    ("dose", "mg mcg µg iu ml milligrams micrograms unit units"),
-    (
-        "length",
-        "km kms kilometres kilometers mile miles mi m metres meters cm mm inch inches ft feet",
-    ),
-    (
-        "time",
-        "second seconds sec secs minute minutes min mins hour hours h hrs day days week weeks",
-    ),
-    ("money", "euro euros eur dollar dollars usd bucks quid pounds gbp chf francs"),
-    ("share", "percent percentage"),
-)
-_UNITS: Final[dict[str, frozenset[str]]] = {}
-for _name, _words in _IN_ONE_UNIT:
-    for _word in _words.split():
-        _UNITS[_word] = _UNITS.get(_word, frozenset()) | {_name}
+_TABLE: Final = "tellings"
 _PLAIN: Final = frozenset({"number"})
+
+
+@cache
+def _units() -> dict[str, frozenset[str]]:
+    """What each unit may count: "pounds" are a mass and money."""
+    found: dict[str, frozenset[str]] = {}
+    for line in word_lines(_TABLE, "units"):
+        kind, _, units = line.partition(" : ")
+        for unit in units.split():
+            found[unit] = found.get(unit, frozenset()) | {kind}
+    return found
+
+
 _NUMBER = re.compile(
     r"(?<![\w.,:/$€£-])(?P<sign>[$€£])?\s?(?:(?P<clock>\d{1,3}:\d\d(?::\d\d)?)"
     r"|(?P<digits>\d[\d,.']*(?<![,.'])))(?:\s?(?P<share>%))?"
     rf"(?:[\s-]?(?P<unit>[€$£]|[^\W\d_]+))?|\b(?P<word>{WORDS})\s(?P<counted>[^\W\d_]+)",
-    re.IGNORECASE,
-)
-# Days, years, times of the day, ordinals, phones and the numbers of orders are no measures.
-_NO_MEASURE = re.compile(
-    r"(?:#|\b(?:no|nos|nr)\.? ?|\bnumber (?:is )?)\S*\d\S*|\+?\d+(?:[ /()-]+\d+)+"
-    rf"|\b\d+(?:st|nd|rd|th)\b|\b\d{{4}}-\d\d-\d\d\b|\b{MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?!\w)"
-    r"|\b(?:in|since|of|from|until|by|before|after) (?:19|20)\d\d\b"
-    r"|\b(?:at|until|till|by|from) \d{1,2}(?::\d\d)?(?! ?(?:[a-z%€$£]|\d))"
-    r"|\b\d{1,2}(?::\d\d)? ?[ap]m\b",
     re.IGNORECASE,
 )
 _DIGIT = re.compile(r"\d")
@@ -85,9 +72,16 @@ class ToldValue(NamedTuple):
     kinds: frozenset[str]
 
 
+@cache
+def _no_measure() -> re.Pattern[str]:
+    """Days, years, times of the day, ordinals, phones and the numbers of orders."""
+    named = expression_text(_TABLE, "no_measure").replace("MONTH", MONTH)
+    return re.compile(named, re.IGNORECASE)
+
+
 def _values(sentence: str) -> frozenset[ToldValue]:
     found: set[ToldValue] = set()
-    hidden = _NO_MEASURE.sub(" ", sentence)
+    hidden = _no_measure().sub(" ", sentence)
     for match in _NUMBER.finditer(hidden):
         unit = (match["unit"] or match["counted"] or "").casefold()
         if match["clock"]:
@@ -106,18 +100,20 @@ def _values(sentence: str) -> frozenset[ToldValue]:
 
 
 def _kinds(unit: str) -> frozenset[str]:
-    if unit in _UNITS:
-        return _UNITS[unit]
-    return frozenset({stem(unit)}) if unit and content_words(unit) else _PLAIN
+    return _units().get(unit) or (
+        frozenset({stem(unit)}) if unit and content_words(unit) else _PLAIN
+    )
 
 
 def _is_a_name(sentence: str, start: int, number: str) -> bool:
     """Whether a bare number calls what stands before it: "bus 40", "room 3", "Postgres 17"."""
-    before = _WORD_BEFORE.search(sentence, max(0, start - 40), start)
-    return number.isdigit() and before is not None and _names(before[0].casefold())
+    before = sentence[max(0, start - _LONGEST_NAME) : start]
+    word = _NO_LETTERS.split(before[:-1])[-1] if before[-1:].isspace() else ""
+    return number.isdigit() and bool(word) and _names(word.casefold())
 
 
-_WORD_BEFORE = re.compile(r"[^\W\d_]+(?=\s\Z)")
+_LONGEST_NAME = 40
+_NO_LETTERS = re.compile(r"[\W\d_]")
 
 
 def _names(word: str) -> bool:
@@ -127,47 +123,30 @@ def _names(word: str) -> bool:
 
 # --- whether a sentence tells what is, and of whom
 
-# What is wished, supposed, denied or called off tells nothing that holds.
-_NOT_SO = re.compile(
-    r"n't\b|\b(?:not|never|no longer|none|neither|if|unless|wish|wishe[sd]|want(?:s|ed)?|hopes?|"
-    r"hoping|hoped|dreams?|someday|one day|eventually|should|would|could|might|maybe|perhaps|"
-    r"suppose|imagine|ideally|rather|instead of|almost|nearly|cancel\w*|called off)\b|'d\b",
-    re.IGNORECASE,
-)
-# Nor does a bound, an aim, what comes, what was, or one more beside what is, tell a value of now.
-_NO_VALUE_OF_NOW = re.compile(
-    r"\b(?:goals?|targets?|aim(?:s|ing)?|will|going to|gonna|plan(?:s|ning)?|limit|max(?:imum)?|"
-    r"minimum|at (?:most|least)|under|below|above|over|more than|less than|used to|"
-    r"back (?:in|then)|ago|originally|initially|formerly|previously|once|(?<!s )(?<!r )(?<!h )old|"
-    r"last (?:week|month|year|spring|summer|autumn|fall|winter)|as a (?:kid|child|teenager)|"
-    r"too|also|as well|another|first|second|additional(?:ly)?|extra|plus|on top|starting|"
-    rf"(?:in|since|of|from|by|until) (?:19|20)\d\d|in {MONTH_NAME})\b|'ll\b",
-    re.IGNORECASE,
-)
 _OVER_A_NUMBER = re.compile(r"\d over (?=\d)", re.IGNORECASE)
-_OTHERS: Final = frozenset(
-    "he she his her hers him their theirs mum mom mummy mommy mother dad daddy papa father "
-    "parent parents brother sister sibling son daughter kid kids child children wife husband "
-    "partner boyfriend girlfriend fiance fiancee aunt uncle cousin nephew niece grandma grandpa "
-    "gran granny grandmother grandfather friend friends neighbour neighbor neighbours neighbors "
-    "colleague colleagues coworker boss flatmate roommate ex somebody someone".split()
-)
-_OF_NOBODY: Final = frozenset("i i'm i've user user's today now still currently".split())
 _TOKENS = re.compile(r"[^\W_]+(?:[.'-][^\W_]+)*|[.,;:!?()-]")
 _NO_NAMES = re.compile(rf"(?:{MONTH}|{WEEKDAY}s?|i(?:'\w+)?)\Z", re.IGNORECASE)
-_IS: Final = frozenset("is are was were".split())
-_ITS_OBJECT: Final = frozenset("the a an my our his her their your this that".split())
-_PARTS_OF_A_DAY: Final = (
-    "morning breakfast",
-    "noon lunch lunchtime midday",
-    "evening night bedtime dinner supper",
-)
-_TIMES: Final = frozenset(" ".join(_PARTS_OF_A_DAY).split())
-_RATE = re.compile(
-    r"\b(?:an?|per|each|every) (hour|day|night|week|month|quarter|year)\b", re.IGNORECASE
-)
 _LONGEST = 300
 _MOST_SENTENCES = 2
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    """The words of a list."""
+    return frozenset().union(*word_groups(_TABLE, name))
+
+
+@cache
+def _stems(name: str) -> frozenset[str]:
+    """Their stems."""
+    return frozenset(map(stem, _words(name)))
+
+
+@cache
+def _not_of_now() -> re.Pattern[str]:
+    """What tells no value of now: a bound, an aim, what comes, what was, one more beside it."""
+    named = expression_text(_TABLE, "not_of_now").replace("MONTH_NAME", MONTH_NAME)
+    return re.compile(named, re.IGNORECASE)
 
 
 class ToldFrame(NamedTuple):
@@ -219,7 +198,11 @@ class ToldSentence:
             word, before = words[place], words[place - 1] if place else ""
             bare = word.removesuffix("'s")
             name = token[0].isupper() and before[:1].isalnum() and not _NO_NAMES.match(token)
-            if bare in _OTHERS or name or (bare != word and bare not in _OF_NOBODY):
+            if (
+                bare in _words("others")
+                or name
+                or (bare != word and bare not in _words("of_nobody"))
+            ):
                 people.add(_same(bare))
             if _same(bare) in untold:
                 untold.discard(_same(bare))
@@ -227,14 +210,6 @@ class ToldSentence:
             elif len(untold) == len(about) and not begins and _leads(word):
                 begins = _same(bare)
         return ToldFrame(frozenset(people), frozenset(beside), begins if untold != about else "")
-
-
-# What is done to a value, or shows one; any other deed before a number has one of its own.
-_TELLS_A_VALUE: Final = frozenset(
-    stem(word)
-    for word in "hit reach pass clear measure test show read close double halve raise lower bump "
-    "increase reduce rise drop fall climb set cut lose gain improve check average".split()
-)
 
 
 def _deeds(sentence: ToldSentence, about: frozenset[str]) -> frozenset[str]:
@@ -249,30 +224,34 @@ def _deeds(sentence: ToldSentence, about: frozenset[str]) -> frozenset[str]:
             done |= clause
         elif content_words(word) and (is_past(word) or (word.endswith("ing") and _leads(word))):
             clause.add(_same(word))
-    return frozenset(done) - about - _TELLS_A_VALUE
+    return frozenset(done) - about - _stems("tells_a_value")
 
 
 def _beside(words: list[str], place: int) -> set[str]:
     """What stands right before a word and right behind it, and says of what it is."""
     before, after = words[place - 1] if place else "", words[place + 1 : place + 3]
     found = {before} if _leads(before) else set()
-    if after and after[0] in _ITS_OBJECT:
+    if after and after[0] in _words("its_object"):
         found |= {*after[1:]}
-    elif after and _leads(after[0]) and (not after[0].endswith("s") or not _IS.isdisjoint(after)):
+    elif (
+        after
+        and _leads(after[0])
+        and (not after[0].endswith("s") or not _words("is").isdisjoint(after))
+    ):
         found.add(after[0])
     return {_same(word.removesuffix("'s")) for word in found}
 
 
 def _leads(word: str) -> bool:
     """Whether a word says of what something is."""
-    small = word in _OF_NOBODY or word in SMALL or word in _TIMES
+    small = word in _words("of_nobody") or word in SMALL or word in _words("parts_of_a_day")
     return word[:1].isalpha() and not small and _names(word)
 
 
 def _same(word: str) -> str:
     """The stem of a word, one for words that ask for the same."""
     found = stem(word)
-    return _ALIKE.get(found, found)
+    return _alike().get(found, found)
 
 
 @kept(4096)
@@ -290,7 +269,7 @@ def _sentences(text: str) -> Iterator[ToldSentence]:
         words = text[piece.start : piece.end]
         if piece.mark == "?":
             continue
-        real = _NOT_SO.search(words) is None
+        real = expression(_TABLE, "not_so").search(words) is None
         low = frozenset(BARE_WORDS.findall(words.casefold()))
         yield ToldSentence(
             text=words,
@@ -298,28 +277,26 @@ def _sentences(text: str) -> Iterator[ToldSentence]:
             tokens=tuple(_TOKENS.findall(words)),
             values=_values(words),
             real=real,
-            holds=real and _NO_VALUE_OF_NOW.search(_OVER_A_NUMBER.sub("", words)) is None,
-            parts=frozenset(one for one in _PARTS_OF_A_DAY if not low.isdisjoint(one.split())),
-            rates=frozenset(map(str.casefold, _RATE.findall(words))),
+            holds=real and _not_of_now().search(_OVER_A_NUMBER.sub("", words)) is None,
+            parts=frozenset(
+                min(part) for part in word_groups(_TABLE, "parts_of_a_day") if part & low
+            ),
+            rates=frozenset(map(str.casefold, expression(_TABLE, "rate").findall(words))),
         )
 
 
 # --- what is asked: of what, and the latest, the coming or the last one of it
 
-# How much of something is asked for, or a time with somebody: what it is of stands beside it.
-_HOW_MUCH: Final = frozenset(
-    stem(word)
-    for word in "dose dosage amount number level value current currently latest recent fast long "
-    "high big heavy mileage measurement reading figure balance pay cost costs".split()
-)
-_A_TIME_WITH: Final = frozenset(
-    stem(word) for word in "appointment date session visit booking slot booked scheduled".split()
-)
-_ALIKE: Final = {stem(word): stem(to) for word, to in (("weight", "weigh"), ("height", "tall"))}
+
+@cache
+def _alike() -> dict[str, str]:
+    """Stems that ask for the same: "weight" and "weigh"."""
+    lines = (line.partition(" : ") for line in word_lines(_TABLE, "alike"))
+    return {stem(one): stem(other) for one, _, other in lines}
 
 
 def _called_alike(stems: frozenset[str]) -> frozenset[str]:
-    return frozenset(_ALIKE.get(one, one) for one in stems)
+    return frozenset(_alike().get(one, one) for one in stems)
 
 
 class WhichTold(StrEnum):
@@ -328,16 +305,6 @@ class WhichTold(StrEnum):
     LATEST = "latest"
     COMING = "coming"
     LAST = "last"
-
-
-_COMING = re.compile(
-    r"\b(?:next|upcoming)\b(?! (?:week|month|year|weekend|door|to|time|step)\b)", re.IGNORECASE
-)
-_LAST = re.compile(
-    r"\b(?:last|previous|most recent)\b(?! (?:week|month|year|weekend|night|time)\b)", re.IGNORECASE
-)
-_NEXT_OR_LAST = re.compile(r"\b(?:next|upcoming|last|previous|most recent)\b", re.IGNORECASE)
-_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|day|time)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +345,7 @@ class AskedValue:
         if not both <= new.stems or (new.parts and old.parts and new.parts.isdisjoint(old.parts)):
             return False
         here, there = new.frame(both), old.frame(both)
-        named = self.named | _HOW_MUCH | _A_TIME_WITH
+        named = self.named | _stems("how_much") | _stems("a_time_with")
         return (
             here.people - named <= there.people
             and here.beside - named == there.beside - named
@@ -414,29 +381,29 @@ def _before_the_count(sentence: ToldSentence, counted: frozenset[str]) -> tuple[
 
 def may_ask_for_a_day(query: str) -> bool:
     """Whether it may ask for the next or the last of several."""
-    return _NEXT_OR_LAST.search(query) is not None
+    return expression(_TABLE, "next_or_last").search(query) is not None
 
 
 @kept(2048)
 def asked_for(query: str) -> AskedValue | None:
     """What is asked for, where it is a value or a day; None where it is about nothing."""
-    timed = _WHEN.search(query) is not None
-    if timed and _COMING.search(query):
+    timed = expression(_TABLE, "when").search(query) is not None
+    if timed and expression(_TABLE, "coming").search(query):
         which = WhichTold.COMING
-    elif timed and _LAST.search(query):
+    elif timed and expression(_TABLE, "last").search(query):
         which = WhichTold.LAST
     elif timed:
         return None
     else:
         which = WhichTold.LATEST
     of = _called_alike(topic_stems(query))
-    about = of - (_HOW_MUCH if which is WhichTold.LATEST else _A_TIME_WITH) or of
+    about = of - _stems("how_much" if which is WhichTold.LATEST else "a_time_with") or of
     if not about:
         return None
     words = BARE_WORDS.findall(query.casefold())
     numbers = frozenset(re.findall(r"\d[\d.,:]*", query))
     loosely = {piece for one in about for piece in (one, *BARE_WORDS.findall(one))}
-    loosely |= {one for one, other in _ALIKE.items() if other in about}
+    loosely |= {one for one, other in _alike().items() if other in about}
     loosely |= {stem(piece) for piece in loosely}
     return AskedValue(
         query, about, frozenset(loosely), numbers, frozenset(map(stem, words)) | of, which
