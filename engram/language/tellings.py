@@ -254,7 +254,7 @@ def _same(word: str) -> str:
     return _alike().get(found, found)
 
 
-@kept(4096)
+@kept(1024)
 def sentences_of(text: str) -> tuple[ToldSentence, ...]:
     """The plain sentences of a short text; none of one that asks, or says much."""
     if len(text) > _LONGEST or text.rstrip().endswith("?"):
@@ -384,7 +384,7 @@ def may_ask_for_a_day(query: str) -> bool:
     return expression(_TABLE, "next_or_last").search(query) is not None
 
 
-@kept(2048)
+@kept(64)
 def asked_for(query: str) -> AskedValue | None:
     """What is asked for, where it is a value or a day; None where it is about nothing."""
     timed = expression(_TABLE, "when").search(query) is not None
@@ -413,7 +413,7 @@ def asked_for(query: str) -> AskedValue | None:
 # --- the days that a sentence names
 
 
-@kept(2048)
+@kept(512)
 def days_of(sentence: str, said_at: datetime) -> tuple[date, ...]:
     """The single days that it names, as seen from when it was said."""
     named = (one.when for one in read(Masked(sentence), said_at))
