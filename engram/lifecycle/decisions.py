@@ -310,9 +310,12 @@ def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str,
         case Aspect.STATUS:
             return _new_status(memory, MemoryStatus(row.target), now, row.name)
         case Aspect.LIFECYCLE:
-            left = now if row.target == LifecycleState.ARCHIVED else None
-            stamps = {"archived_at": left, "expired_at": None, "left_by": None}
-            return {"lifecycle": LifecycleState(row.target), **stamps}
+            lifecycle = LifecycleState(row.target)
+            stamps = {"archived_at": None, "expired_at": None, "left_by": None}
+            if lifecycle is LifecycleState.ARCHIVED:
+                # It has left already, by whatever is noted.
+                stamps = {"archived_at": now, "expired_at": None, "left_by": memory.left_by}
+            return {"lifecycle": lifecycle, **stamps}
         case Aspect.PLACEMENT:
             return {"placement": Placement(row.target)}
         case Aspect.TIER:

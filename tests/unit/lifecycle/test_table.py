@@ -283,6 +283,27 @@ def test_only_what_leaves_is_stamped_as_gone() -> None:
     assert (kept.status, kept.archived_at) == (MemoryStatus.ACTIVE, None)
 
 
+def test_what_has_left_names_the_rule_and_what_answers_again_does_not() -> None:
+    """Noted with the status, kept while it is archived for good, gone once it is back."""
+    gone = after(episode(), day(90))
+    assert gone.left_by == "retention"
+    assert decisions.why_left(gone) == (
+        "left by retention: retention score below `retention.archive_below`"
+    )
+    denied = decisions.dispute(semantic(), day(1), ERASING).memory
+    assert denied.left_by == "disputed_superseded"
+    archived = after(denied, day(2), ERASING)
+    assert archived.lifecycle is LifecycleState.ARCHIVED
+    assert archived.left_by == "disputed_superseded"
+    back = decisions.confirm(archived, day(3), ERASING).memory
+    assert (back.status, back.left_by) == (MemoryStatus.ACTIVE, None)
+    assert decisions.why_left(back) is None
+    left = {"lifecycle": LifecycleState.ARCHIVED, "archived_at": day(1), "left_by": "retention"}
+    assert after(semantic().model_copy(update=left), day(2)).left_by is None
+    unknown = gone.model_copy(update={"left_by": "a_rule_to_come"})
+    assert decisions.why_left(unknown) == "left by a_rule_to_come: a rule of another version"
+
+
 def test_what_comes_back_keeps_an_end_that_has_not_come() -> None:
     """Archived before its own end: told again, that end still holds; an end that came does not."""
     told = rulebook(RULES, "default")
