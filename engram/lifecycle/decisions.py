@@ -311,7 +311,7 @@ def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str,
             return _new_status(memory, MemoryStatus(row.target), now, row.name)
         case Aspect.LIFECYCLE:
             lifecycle = LifecycleState(row.target)
-            stamps = {"archived_at": None, "expired_at": None, "left_by": None}
+            stamps: dict[str, Any] = {"archived_at": None, "expired_at": None, "left_by": None}
             if lifecycle is LifecycleState.ARCHIVED:
                 # It has left already, by whatever is noted.
                 stamps = {"archived_at": now, "expired_at": None, "left_by": memory.left_by}
