@@ -311,11 +311,14 @@ def _changes(memory: AnyMemory, row: TransitionRule, now: datetime) -> dict[str,
             return _new_status(memory, MemoryStatus(row.target), now, row.name)
         case Aspect.LIFECYCLE:
             lifecycle = LifecycleState(row.target)
-            stamps: dict[str, Any] = {"archived_at": None, "expired_at": None, "left_by": None}
-            if lifecycle is LifecycleState.ARCHIVED:
+            left = lifecycle is LifecycleState.ARCHIVED
+            return {
+                "lifecycle": lifecycle,
+                "archived_at": now if left else None,
+                "expired_at": None,
                 # It has left already, by whatever is noted.
-                stamps = {"archived_at": now, "expired_at": None, "left_by": memory.left_by}
-            return {"lifecycle": lifecycle, **stamps}
+                "left_by": memory.left_by if left else None,
+            }
         case Aspect.PLACEMENT:
             return {"placement": Placement(row.target)}
         case Aspect.TIER:
