@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from engram.domain.memories import AnyMemory, Episode, MemoryType
+from engram.domain.memories import AnyMemory, Episode, Fact, MemoryType
 from engram.domain.scope import Scope
 from engram.errors import LostUpdate
 from engram.ports import MemoryRepository, Replacement, Stamp, unstamped
@@ -19,6 +19,7 @@ from engram.storage.updates import (
     Updated,
     existing,
     update_memories,
+    update_those,
 )
 from tests.support.reconciliation import SCOPE, said
 
@@ -261,3 +262,28 @@ async def test_what_exists_is_read_freshly_of_the_types_that_are_given() -> None
     assert await existing(repository, SCOPE, [], types) == frozenset()
     assert store.scopes == {SCOPE}
     assert store.asked == [(frozenset(asked), types, True)]
+
+
+async def test_of_one_class_only_its_types_are_read_and_only_it_is_changed() -> None:
+    """What is of another class stays as it is, also where it is among the ids."""
+    store = shelf(TURNS[0])
+    (turn,) = store.kept.values()
+    ids = tuple(store.kept)
+    untouched = await update_those(
+        cast("MemoryRepository", store), SCOPE, Fact, ids, lambda _: None, new_write_id=write_ids()
+    )
+    assert untouched.changed == set()
+    assert store.kept == {turn.id: turn}
+
+    def mine(episode: Episode) -> Episode | None:
+        return cast("Episode | None", tagged(episode))
+
+    done = await update_those(
+        cast("MemoryRepository", store), SCOPE, Episode, ids, mine, new_write_id=write_ids()
+    )
+    assert done.changed == {turn.id}
+    assert store.kept[turn.id].tags == ("mine",)
+    assert [types for _, types, _ in store.asked[:2]] == [
+        (MemoryType.FACTUAL,),
+        (MemoryType.EPISODIC,),
+    ]
