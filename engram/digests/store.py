@@ -252,7 +252,6 @@ class DigestStore:
     ) -> tuple[str, ...]:
         wanted = {chosen[draft.key].id: draft for draft in drafts}
         differing = [m.id for m in chosen.values() if amended(m, wanted[m.id])]
-
         updated = await update_those(
             self.repository,
             scope,

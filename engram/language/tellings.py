@@ -358,7 +358,7 @@ class AskedValue:
         later = {one.kinds for one in new.values - old.values if one.number not in self.numbers}
         earlier = {one.kinds for one in old.values - new.values if one.number not in self.numbers}
         alike = {one for one in later if any(one & other for other in earlier)}
-        if not alike or (old.rates != new.rates and (new.rates or not tells_that_it_moved(new))):
+        if not alike or (old.rates != new.rates and (new.rates or not tells_of_a_change(new.text))):
             return False
         # "I have 2 cats" tells no more of "3 cats in the yard" than that both are cats.
         of = self.about & old.stems
@@ -418,8 +418,3 @@ def days_of(sentence: str, said_at: datetime) -> tuple[date, ...]:
     """The single days that it names, as seen from when it was said."""
     named = (one.when for one in read(Masked(sentence), said_at))
     return tuple(sorted(when.day for when in named if when.unit == "day" and not when.until))
-
-
-def tells_that_it_moved(sentence: ToldSentence) -> bool:
-    """Whether it tells that what was told before is so no more."""
-    return tells_of_a_change(sentence.text)

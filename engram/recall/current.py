@@ -19,7 +19,7 @@ from engram.domain.memories import (
     SemanticMemory,
 )
 from engram.domain.slots import ends_something
-from engram.language.query import ASSISTANT, AskedFor
+from engram.language.query import ASSISTANT, AskedFor, tells_of_a_change
 from engram.language.query import USER as ASKING
 from engram.language.tellings import (
     AskedValue,
@@ -29,7 +29,6 @@ from engram.language.tellings import (
     days_of,
     may_ask_for_a_day,
     may_count,
-    tells_that_it_moved,
 )
 from engram.recall.results import JUST_BELOW, Ranked, by_score
 from engram.recall.search import PreparedQuery
@@ -162,7 +161,7 @@ def _is_nearer(asked: AskedValue, new: _AnswerTold, old: _AnswerTold, today: dat
     if there is None:
         return True
     # What was moved is no longer on the nearer day.
-    moved = tells_that_it_moved(new.said) or tells_that_it_moved(old.said)
+    moved = tells_of_a_change(new.said.text) or tells_of_a_change(old.said.text)
     return not moved and (here < there if asked.which is WhichTold.COMING else here > there)
 
 
